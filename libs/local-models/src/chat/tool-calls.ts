@@ -12,6 +12,14 @@ export interface PlannedCall {
   arguments: string;
 }
 
+/** What the message asks for; read once for all tools. */
+interface Asked {
+  /** Stems of its words. */
+  spoken: ReadonlySet<string>;
+  /** Its sum; null when it has none. */
+  expression: string | null;
+}
+
 /** A word of the tool's name weighs as much as three of its description or parameters. */
 const NAME_WEIGHT = 3;
 /** Below it a message is not about a tool. */
@@ -44,8 +52,13 @@ export async function planToolCalls(
   fill: FillSchema,
 ): Promise<PlannedCall[]> {
   if (policy.tools.length === 0) return [];
+  const { instruction } = conversation;
+  const asked = {
+    spoken: new Set(wordsOf(instruction).map(stem)),
+    expression: findExpression(instruction)?.expression ?? null,
+  };
   const scored = policy.tools
-    .map((tool) => ({ tool, score: scoreTool(tool, conversation.instruction) }))
+    .map((tool) => ({ tool, score: scoreTool(tool, asked) }))
     .sort((a, b) => b.score - a.score);
   const best = scored[0]?.score ?? 0;
   const least = Math.max(SCORE_MIN, best * NEARLY_AS_WELL);
@@ -63,22 +76,24 @@ async function plan(tool: Tool, { said, now }: Conversation, fill: FillSchema): 
   return { name: tool.name, arguments: JSON.stringify(value) };
 }
 
-function scoreTool(tool: Tool, said: string): number {
-  const spoken = new Set(wordsOf(said).map(stem));
+function scoreTool(tool: Tool, { spoken, expression }: Asked): number {
   const name = identifierStems(tool.name).filter((part) => !GENERIC.has(part));
   const described = new Set(
     [...keywordsOf(tool.description), ...parameterWords(tool)].filter((word) => !GENERIC.has(word)),
   );
   const byName = name.filter((part) => spoken.has(part)).length * NAME_WEIGHT;
   const byWords = [...described].filter((word) => spoken.has(word) && !name.includes(word)).length;
-  return byName + byWords + (calculates(name, described, said) ? NAME_WEIGHT : 0);
+  return byName + byWords + (calculates(name, described, expression) ? NAME_WEIGHT : 0);
 }
 
 /** Whether the message has a sum and the tool works it out. */
-function calculates(name: readonly string[], described: ReadonlySet<string>, said: string): boolean {
-  const found = findExpression(said);
-  if (found === null) return false;
-  const signs = new Set(found.expression.match(/[-+*/%^!]|sqrt/g));
+function calculates(
+  name: readonly string[],
+  described: ReadonlySet<string>,
+  expression: string | null,
+): boolean {
+  if (expression === null) return false;
+  const signs = new Set(expression.match(/[-+*/%^!]|sqrt/g));
   if (name.some((part) => signs.size === 1 && signs.has(OPERATORS.get(part) ?? ''))) return true;
   return [...name, ...described].some((word) => CALCULATING.has(word));
 }

@@ -1,6 +1,6 @@
 // Finds the sum in a sentence: "What is six times 7?" -> `6 * 7`.
 import { NUMBER_WORDS } from '../../text/number-words.ts';
-import { evaluate } from './expression.ts';
+import { evaluate, WORK_MAX, type Work } from './expression.ts';
 import { ArithmeticError, type Fraction } from './fraction.ts';
 
 interface FoundExpression {
@@ -38,9 +38,10 @@ const DATE_OR_PHONE = /\b\d{4}-\d{1,2}-\d{1,2}\b|\b\d{1,2}\/\d{1,2}\/\d{2,4}\b|\
 export function findExpression(text: string): FoundExpression | null {
   const spelled = inSigns(text.slice(0, SEARCHED_LENGTH_MAX));
   const runs = (spelled.match(RUN) ?? []).map((run) => run.trim()).sort((a, b) => b.length - a.length);
+  const work = { left: WORK_MAX };
   for (const run of runs) {
     if (!/\d/.test(run) || DATE_OR_PHONE.test(run) || !isMeant(run, spelled)) continue;
-    const found = evaluateTrimmed(run);
+    const found = evaluateTrimmed(run, work);
     if (found) return found;
   }
   return null;
@@ -60,18 +61,18 @@ function isMeant(run: string, text: string): boolean {
 }
 
 /** The marks of a sentence may stand around the run: a list's dash before it, a full stop or an exclamation after it. */
-function evaluateTrimmed(run: string): FoundExpression | null {
+function evaluateTrimmed(run: string, work: Work): FoundExpression | null {
   const inner = run.replace(/[.!\s]+$/, '');
   for (const candidate of new Set([run, inner, inner.replace(/^[^\d(s]+/, '')])) {
-    const result = tryEvaluate(candidate);
+    const result = tryEvaluate(candidate, work);
     if (result) return { expression: spaced(candidate), result };
   }
   return null;
 }
 
-function tryEvaluate(candidate: string): Fraction | ArithmeticError | null {
+function tryEvaluate(candidate: string, work: Work): Fraction | ArithmeticError | null {
   try {
-    const evaluation = evaluate(candidate);
+    const evaluation = evaluate(candidate, work);
     return evaluation && evaluation.operators > 0 ? evaluation.value : null;
   } catch (error) {
     if (error instanceof ArithmeticError) return error;

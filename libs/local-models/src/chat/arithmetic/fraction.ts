@@ -108,7 +108,7 @@ function tooLarge(): ArithmeticError {
   return new ArithmeticError('that number is too long to write down');
 }
 
-function bitsOf(value: bigint): number {
+export function bitsOf(value: bigint): number {
   return (value < 0n ? -value : value).toString(16).length * 4;
 }
 

@@ -31,13 +31,19 @@ export function recall(conversation: Conversation): string | null {
 function bestStatement(question: string, statements: readonly Statement[]): Statement | null {
   const asked = new Set(keywordsOf(question));
   const stems = statements.map(({ sentence }) => new Set(keywordsOf(sentence)));
-  const weight = (word: string) =>
-    Math.log(1 + (1 + stems.length) / (1 + stems.filter((one) => one.has(word)).length));
-  const total = [...asked].reduce((sum, word) => sum + weight(word), 0);
+  const weights = new Map(
+    [...asked].map((word) => {
+      const holders = stems.filter((one) => one.has(word)).length;
+      return [word, Math.log(1 + (1 + stems.length) / (1 + holders))];
+    }),
+  );
+  const weightOf = (words: ReadonlySet<string>) =>
+    [...words].reduce((sum, word) => sum + (weights.get(word) ?? 0), 0);
+  const total = weightOf(asked);
   let best: { statement: Statement; share: number } | null = null;
   for (const [index, statement] of statements.entries()) {
     const common = stems[index]?.intersection(asked) ?? new Set<string>();
-    const share = [...common].reduce((sum, word) => sum + weight(word), 0) / total;
+    const share = weightOf(common) / total;
     if (share >= SHARE_MIN && (best === null || share >= best.share)) best = { statement, share };
   }
   return best?.statement ?? null;

@@ -7,6 +7,8 @@ import type { Bus } from './bus.ts';
 
 const RENEW_MS = BUCKETS.leases.ttlMs / 3;
 const TRY_AGAIN_MS = 500;
+/** A holder stops this long after its last renewal: before the lease expires for others. */
+const HELD_MS = BUCKETS.leases.ttlMs - 500;
 
 interface LeaseOptions {
   bus: Bus;
@@ -55,39 +57,44 @@ async function tryTake(bus: Bus, bucket: Leases, name: string): Promise<number |
 
 function renewing(bus: Bus, bucket: Leases, name: string, first: number, onLost: () => void): Lease {
   let revision = first;
-  let renewedAt = performance.now();
   let over = false;
+  let renewal: Promise<void> | null = null;
   const lose = () => {
     if (over) return;
-    over = true;
-    clearInterval(timer);
+    end();
     bus.logger.warn({ lease: name }, 'a lease was lost');
     onLost();
   };
-  const renew = async () => {
+  let deadline = setTimeout(lose, HELD_MS);
+  const renew = async (isRetry = false): Promise<void> => {
+    const sentAt = performance.now();
     try {
-      const sentAt = performance.now();
       revision = await bucket.update(name, { owner: bus.instance }, revision);
-      renewedAt = sentAt;
+      clearTimeout(deadline);
+      if (!over) deadline = setTimeout(lose, HELD_MS - (performance.now() - sentAt));
     } catch (error) {
-      if (
-        error instanceof RevisionConflict ||
-        performance.now() - renewedAt > BUCKETS.leases.ttlMs - RENEW_MS
-      )
-        lose();
+      if (!(error instanceof RevisionConflict)) return;
+      const entry = await bucket.get(name).catch(() => null);
+      if (isRetry || entry?.value.owner !== bus.instance) return lose();
+      revision = entry.revision; // the answer to a renewal was lost
+      await renew(true);
     }
   };
-  let renewed: Promise<void> = Promise.resolve();
   const timer = setInterval(() => {
-    const before = renewed;
-    renewed = renew().then(() => before);
+    renewal ??= renew().finally(() => {
+      renewal = null;
+    });
   }, RENEW_MS);
+  const end = () => {
+    over = true;
+    clearInterval(timer);
+    clearTimeout(deadline);
+  };
   return {
     async release() {
       if (over) return;
-      over = true;
-      clearInterval(timer);
-      await renewed; // a renewal in flight changes the revision, and the next holder would wait until it expires
+      end();
+      await renewal; // a renewal in flight changes the revision, and the next holder would wait until it expires
       await bucket.delete(name, revision).catch(() => {}); // the lease expires by itself
     },
   };

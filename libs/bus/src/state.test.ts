@@ -16,6 +16,7 @@ import { startNats, type TestServer } from '@switchyard/testing';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { usageEvent } from './__fixtures__/usage-event.ts';
+import { BUCKETS } from './buckets.ts';
 import { inBatches } from './in-batches.ts';
 import {
   type Bus,
@@ -320,6 +321,41 @@ describe('a lease', () => {
     asked.mockRestore();
     expect(await (await openBucket(bus, 'leases')).get('busy')).toBeNull();
   }, 30_000);
+
+  test('outlasts a renewal that is answered late, and one whose answer is lost', async () => {
+    const onLost = vi.fn();
+    const publish = bus.js.publish.bind(bus.js);
+    const asked = vi.spyOn(bus.js, 'publish');
+    const lease = await holdLease({ bus, name: 'slow', onLost });
+    const stored = Promise.withResolvers<void>();
+    const answered = Promise.withResolvers<void>();
+    asked.mockImplementationOnce(async (...message) => {
+      const ack = await publish(...message);
+      stored.resolve();
+      await answered.promise;
+      return ack;
+    });
+
+    await stored.promise;
+
+    const bucket = await openBucket(bus, 'leases');
+    const revision = async () => (await bucket.get('slow'))?.revision ?? 0;
+    const before = await revision();
+    // Another renewal would be due now.
+    setTimeout(answered.resolve, BUCKETS.leases.ttlMs / 2);
+    await expect.poll(revision).toBeGreaterThan(before);
+    asked.mockImplementationOnce(async (...message) => {
+      await publish(...message);
+      throw new Error('the connection was lost');
+    });
+
+    const renewed = await revision();
+    await expect.poll(revision).toBeGreaterThan(renewed + 1);
+    expect(onLost).not.toHaveBeenCalled();
+    asked.mockRestore();
+    await lease.release();
+    expect(await bucket.get('slow')).toBeNull();
+  }, 60_000);
 
   test('has one holder; the next one gets it when the first releases it', async () => {
     const other = await connectBus({ url: nats.url, service: 'other', logger });

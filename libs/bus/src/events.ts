@@ -1,6 +1,6 @@
 // Publishes events to JetStream until their PubAck arrives. While JetStream is away, events wait in a local outbox,
 // synced to disk, which the next start of the service drains too.
-import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
 import { DiscardPolicy, type PubAck, RetentionPolicy, StorageType } from '@nats-io/jetstream';
 import {
   EVENTS_STREAM,
@@ -18,7 +18,7 @@ import {
 } from '@switchyard/contracts';
 import type { Bus, Logger } from './bus.ts';
 import { ensureStream } from './ensure-stream.ts';
-import { ADOPT_MS, adoptOrphans, type OwnFile, ownFile } from './own-file.ts';
+import { ADOPT_MS, adoptOrphans, appendWhole, type OwnFile, ownFile } from './own-file.ts';
 import { RefusedRows } from './refused-rows.ts';
 
 const SECOND_NS = 1_000_000_000;
@@ -192,7 +192,7 @@ class OutboxPublisher implements EventPublisher {
   }
 
   #keep(event: Event): void {
-    writeSync(this.#file, `${JSON.stringify(event)}\n`);
+    appendWhole(this.#file, `${JSON.stringify(event)}\n`);
     fsyncSync(this.#file);
     this.#waiting.set(event.id, event);
   }

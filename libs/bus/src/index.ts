@@ -31,7 +31,7 @@ export {
   serve,
 } from './operations.ts';
 export type { OutgoingCall, ReplySink } from './outgoing-call.ts';
-export { ADOPT_MS, adoptOrphans, type OwnFile, ownFile } from './own-file.ts';
+export { ADOPT_MS, adoptOrphans, appendWhole, type OwnFile, ownFile } from './own-file.ts';
 export { readEvent } from './read-event.ts';
 export { ensureReceiptsStream } from './receipts-stream.ts';
 export { openReply, type Reply } from './reply.ts';

@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { adoptOrphans, ownFile } from './own-file.ts';
 
@@ -59,5 +60,21 @@ describe('files that outlive their process', () => {
     journal.release();
     expect(adoptOrphans(folder, 'events')).toEqual([]);
     expect(adoptOrphans(folder, 'calls')).toHaveLength(1);
+  });
+
+  it('get a text whole or not at all, where they may not grow further', async () => {
+    const file = join(folder, 'limited');
+    const program = `
+      const { appendWhole } = await import(process.argv[1]);
+      const { openSync } = await import('node:fs');
+      const file = openSync(process.argv[2], 'a');
+      try { for (;;) appendWhole(file, 'x'.repeat(99) + '\\n'); } catch (error) { console.log(error.code); }
+      appendWhole(file, 'short\\n');`;
+    const limited = ['ulimit -f 8; exec "$@"', 'bash', process.execPath, '--input-type=module', '--eval'];
+    const { stdout } = await promisify(execFile)('bash', ['-c', ...limited, program, MODULE, file]);
+    expect(stdout.trim()).toBe('EFBIG');
+    const lines = readFileSync(file, 'utf8').split('\n');
+    expect(lines.slice(-2)).toEqual(['short', '']);
+    expect(lines.slice(0, -2).every((line) => line.length === 99)).toBe(true);
   });
 });

@@ -5,7 +5,18 @@
 // pipes do not work across a network file system.
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, constants, mkdirSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 const FILE = '.ndjson';
@@ -64,6 +75,23 @@ export function adoptOrphans(folder: string, kind: string): OwnFile[] {
     }
   }
   return adopted;
+}
+
+/**
+ * Appends all of the text or nothing: the write that fills a disk is short and raises no error.
+ * @returns the number of bytes
+ * @throws when the disk has no room for it
+ */
+export function appendWhole(file: number, text: string): number {
+  const bytes = Buffer.from(text);
+  let written = 0;
+  try {
+    while (written < bytes.length) written += writeSync(file, bytes, written);
+  } catch (error) {
+    if (written > 0) ftruncateSync(file, fstatSync(file).size - written);
+    throw error;
+  }
+  return written;
 }
 
 /** Creates a pipe that is held open from the moment it has its name. Returns its descriptor. */

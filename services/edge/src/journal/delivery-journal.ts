@@ -3,8 +3,8 @@
 //
 // The journal writes a line `+<request id> <org>` before the call leaves the process, and a line `-<request id>` when
 // its last byte went to the client's socket. The page cache survives the process; there is no fsync, as in the bus.
-import { closeSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
-import { adoptOrphans, type OwnFile, ownFile } from '@switchyard/bus';
+import { closeSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { adoptOrphans, appendWhole, type OwnFile, ownFile } from '@switchyard/bus';
 
 /** Bytes after which the file is compacted to the open calls. */
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
@@ -64,13 +64,14 @@ export class DeliveryJournal {
   }
 
   #write(text: string): void {
-    this.#bytes += writeSync(this.#file, text);
+    this.#bytes += appendWhole(this.#file, text);
   }
 
   #compact(): void {
     const fresh = `${this.#own.path}.new`;
-    const file = openSync(fresh, 'w');
-    this.#bytes = writeSync(file, [...this.#open].map(([id, org]) => `+${id} ${org}\n`).join(''));
+    rmSync(fresh, { force: true }); // of a process that died here
+    const file = openSync(fresh, 'a');
+    this.#bytes = appendWhole(file, [...this.#open].map(([id, org]) => `+${id} ${org}\n`).join(''));
     renameSync(fresh, this.#own.path);
     closeSync(this.#file);
     this.#file = file;

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { finished } from 'node:stream/promises';
@@ -31,4 +31,18 @@ test('every line is in the file; at the terminal only the first few of a storm',
   expect(shown).toHaveLength(6);
   expect(shown.at(-1)).toContain(file);
   expect(log.tail().at(-1)).toBe(lines.at(-1));
+});
+
+test('a full disk costs lines, and nothing else', async () => {
+  const file = join(await temporaryFolder(), 'edge.log');
+  await symlink('/dev/full', file);
+  const log = openProcessLog(file, () => {});
+  for (const line of ['one', 'two']) {
+    const output = new PassThrough();
+    log.attach(output);
+    output.end(`${line}\n`);
+    await finished(output);
+    await expect.poll(log.tail).toContain(line);
+  }
+  await log.close();
 });

@@ -31,6 +31,7 @@ export function openProcessLog(file: string, show: (text: string) => void): Proc
   const limited = limitShown(show, file);
 
   function write(line: string): void {
+    if (stream.destroyed) stream = append(file);
     bytes += Buffer.byteLength(line) + 1;
     stream.write(`${line}\n`);
     if (bytes < FILE_BYTES_MAX) return;
@@ -52,7 +53,7 @@ export function openProcessLog(file: string, show: (text: string) => void): Proc
       });
     },
     tail: () => [...tail],
-    close: () => new Promise((resolve) => stream.end(resolve)),
+    close: () => new Promise((resolve) => stream.end(() => resolve())),
   };
 }
 
@@ -98,7 +99,9 @@ function limitShown(show: (text: string) => void, file: string): (text: string) 
 
 function append(file: string): WriteStream {
   // Logs may contain customers' models and ids, so only the owner may read them.
-  return createWriteStream(file, { flags: 'a', mode: 0o600 });
+  const stream = createWriteStream(file, { flags: 'a', mode: 0o600 });
+  stream.on('error', () => {}); // a full disk costs lines, not the launcher
+  return stream;
 }
 
 function sizeOf(file: string): number {

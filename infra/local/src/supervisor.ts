@@ -97,13 +97,15 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
     const ended = untilEnd(life);
     if (life.pid === undefined) return ended;
     child = life;
-    const written = deps.pidFiles.write(spec.name, life.pid);
+    const written = deps.pidFiles
+      .write(spec.name, life.pid)
+      .catch((error: Error) => deps.note(`its pid file could not be written: ${error.message}`));
     watchReady(life, over.signal, written);
     await written;
     const end = await ended;
     child = undefined;
     over.abort();
-    await deps.pidFiles.remove(spec.name);
+    await deps.pidFiles.remove(spec.name).catch(() => {}); // the next start replaces it
     return end;
   }
 

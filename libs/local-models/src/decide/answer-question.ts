@@ -23,8 +23,11 @@ const LEVELS_DEFAULT = 5;
 const SCALE_EVIDENCE = 3;
 const SCALE_SHARPNESS = 1.2;
 const DIGITS = 6;
+/** Characters that are read of a question, and of the name and description of an option. */
+const TEXT_CHARS_MAX = 2_000;
 
-export function answerQuestion(facts: Facts, question: Question): Answer {
+export function answerQuestion(facts: Facts, asked: Question): Answer {
+  const question = shortened(asked);
   const nothingKnown = facts.fields.length === 0 && facts.statements.length === 0;
   if (nothingKnown || isEmpty(question)) return REFUSAL;
   switch (question.type) {
@@ -37,6 +40,16 @@ export function answerQuestion(facts: Facts, question: Question): Answer {
     default:
       return question.type satisfies never;
   }
+}
+
+function shortened(question: Question): Question {
+  const short = (text: string) => text.slice(0, TEXT_CHARS_MAX);
+  const options = question.options.map((option) => ({
+    ...option,
+    name: short(option.name),
+    description: short(option.description),
+  }));
+  return { ...question, instructions: short(question.instructions), options };
 }
 
 /** Whether the question has no words to compare. */

@@ -2,6 +2,7 @@ import { decisionsResult } from '@switchyard/contracts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createLocalModels } from '../local-models.ts';
+import { longestTurn } from '../test-longest-turn.ts';
 import { comparisonIn, numbersIn } from './numbers.ts';
 
 interface DecisionAnswer {
@@ -38,6 +39,17 @@ async function isTrue(state: unknown, instructions: string, more: object = {}): 
 const ORDER = {
   order: { amount: 120, currency: 'EUR', items: 3, status: 'shipped', gift: false, isPaid: true },
 };
+
+it('reads the beginning of a long description, and does not keep other calls waiting', async () => {
+  const items = Array.from({ length: 1_000 }, (_, index) => `a${index}`);
+  const description = Array.from({ length: 60_000 }, (_, index) => `word${index}`).join(' ');
+  const options = [
+    { name: 'short', description: 'items' },
+    { name: 'long', description: `items ${description}` },
+  ];
+  const question = { type: 'choice', instructions: 'What is it?', options };
+  expect(await longestTurn(() => ask({ items }, question))).toBeLessThan(1_000);
+});
 
 describe('a boolean question', () => {
   it.each([

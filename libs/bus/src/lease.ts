@@ -6,6 +6,8 @@ import { BUCKETS } from './buckets.ts';
 import type { Bus } from './bus.ts';
 
 const RENEW_MS = BUCKETS.leases.ttlMs / 3;
+/** A renewal without an answer is given up before the next one is due: the link may have lost it. */
+const RENEWAL_MS_MAX = RENEW_MS - 100;
 const TRY_AGAIN_MS = 500;
 /** A holder stops this long after its last renewal: before the lease expires for others. */
 const HELD_MS = BUCKETS.leases.ttlMs - 500;
@@ -55,6 +57,18 @@ async function tryTake(bus: Bus, bucket: Leases, name: string): Promise<number |
   }
 }
 
+/** @throws after `RENEWAL_MS_MAX` */
+async function answered<T>(renewal: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error('a renewal was not answered')), RENEWAL_MS_MAX);
+  try {
+    return await Promise.race([renewal, late.promise]);
+  } finally {
+    clearTimeout(timer);
+    renewal.catch(() => {}); // it may fail later
+  }
+}
+
 function renewing(bus: Bus, bucket: Leases, name: string, first: number, onLost: () => void): Lease {
   let revision = first;
   let over = false;
@@ -69,7 +83,7 @@ function renewing(bus: Bus, bucket: Leases, name: string, first: number, onLost:
   const renew = async (isRetry = false): Promise<void> => {
     const sentAt = performance.now();
     try {
-      revision = await bucket.update(name, { owner: bus.instance }, revision);
+      revision = await answered(bucket.update(name, { owner: bus.instance }, revision));
       clearTimeout(deadline);
       if (!over) deadline = setTimeout(lose, HELD_MS - (performance.now() - sentAt));
     } catch (error) {

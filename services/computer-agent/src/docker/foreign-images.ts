@@ -44,7 +44,7 @@ export function createForeignImages(deps: ForeignImagesDeps): ForeignImages {
   /** By repository. A pull must wait: the engine removes in steps, and would remove what is pulled in between. */
   const removals = new Map<string, Promise<boolean>>();
 
-  const removeUnused = async () => {
+  const removeAllUnused = async () => {
     let removed = 0;
     for (const name of await readdir(memory).catch(() => [])) {
       const note = join(memory, name);
@@ -56,6 +56,13 @@ export function createForeignImages(deps: ForeignImagesDeps): ForeignImages {
       if (await removal) removed += 1;
     }
     return removed;
+  };
+  let removing: Promise<number> | null = null;
+  const removeUnused = () => {
+    removing ??= removeAllUnused().finally(() => {
+      removing = null;
+    });
+    return removing;
   };
   const pullDeps = { ...deps, removeUnused, loading: new Set<ImagePull>() };
 

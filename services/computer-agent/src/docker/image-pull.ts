@@ -165,7 +165,8 @@ export class ImagePull {
       return true;
     };
     if (await isReserved()) return;
-    if ((await removeUnused()) > 0 && (await isReserved())) return;
+    await removeUnused();
+    if (await isReserved()) return;
     throw new ImageFailure('no_room', NO_ROOM);
   }
 

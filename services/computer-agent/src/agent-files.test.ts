@@ -89,13 +89,18 @@ describe('a folder goes with all that is in it,', () => {
 
   /** Suspends the next `rm`, so that it does not end by itself, and then lets it go on. */
   async function whileRemoving(work: () => Promise<unknown>): Promise<void> {
-    let pid: number | undefined;
-    while (pid === undefined) [pid] = await removers();
+    let pid = 0;
+    const isThere = async () => {
+      [pid = 0] = await removers();
+      return pid > 0;
+    };
+    await expect.poll(isThere, { interval: 5 }).toBe(true);
     process.kill(pid, 'SIGSTOP');
     try {
       await work();
     } finally {
-      process.kill(pid, 'SIGCONT');
+      // The work may have killed it.
+      if ((await removers()).includes(pid)) process.kill(pid, 'SIGCONT');
     }
     await expect.poll(removers).toEqual([]);
   }

@@ -18,7 +18,7 @@ export class Terminal implements AsyncDisposable {
     this.#socket = socket;
     const exit = Promise.withResolvers<number>();
     this.exitCode = exit.promise;
-    exit.promise.catch(() => {}); // a caller that does not ask is not to blame
+    exit.promise.catch(() => {}); // callers may ignore how it ended
     let isRead = true;
     this.#output = new ReadableStream({
       start(output) {

@@ -1,6 +1,7 @@
-// Tracks the bytes and the number of files that an org stores, exactly. Bytes are reserved by compare-and-set before they are stored, and count
-// until they are removed. An upload is in `arriving` until its record exists, a deletion in `leaving` until the content
-// is removed. A crash in between leaves such an entry, and the sweep (sweeper.ts) completes it.
+// Tracks the bytes and the number of files that an org stores, exactly. Bytes are reserved by compare-and-set before
+// they are stored, and count until they are removed. An upload is in `arriving` until its record exists, a deletion in
+// `leaving` until the content is removed. A crash in between leaves such an entry, and the sweep (sweeper.ts) completes
+// it.
 import type { Bucket } from '@switchyard/bus';
 import { FILES_PER_ORG_MAX, type FileUsage, ServiceError } from '@switchyard/contracts';
 import { type Clock, Locks } from '@switchyard/service';

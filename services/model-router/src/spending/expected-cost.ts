@@ -80,9 +80,9 @@ function expectedOfChat(
   };
 }
 
-/** Whether the maker may write the input into its cache, which costs more than reading it, and for how long. */
 type CacheWrites = 'none' | 'minutes' | 'hour';
 
+/** Whether the maker may write the input into its cache, which costs more than reading it, and for how long. */
 function cacheWrites(request: RequestJson): CacheWrites {
   const json = JSON.stringify(request); // quotes within texts are escaped
   if (!json.includes('"cache_control":')) return 'none';

@@ -1,6 +1,7 @@
-import { readdir, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
 import { lockDataFolder } from './data-lock.ts';
 
@@ -8,16 +9,26 @@ test('a second launcher on the same folder is refused with the process id of the
   const folder = await temporaryFolder();
   const lock = await lockDataFolder(folder);
   await expect(lockDataFolder(folder)).rejects.toThrow(`process ${process.pid}`);
-  await lock.release();
+  lock.release();
   const again = await lockDataFolder(folder);
-  await again.release();
-  expect(await readdir(folder)).toEqual([]);
+  again.release();
 });
 
-test('the lock of a launcher that was killed is taken over, also when its number is in use again', async () => {
+test('the lock of a launcher that was killed is free, and of several that want it one takes it', async () => {
   const folder = await temporaryFolder();
-  await writeFile(join(folder, 'lock'), `${process.pid} another-boot/1\n`);
-  const lock = await lockDataFolder(folder);
-  await expect(lockDataFolder(folder)).rejects.toThrow('Another Switchyard');
-  await lock.release();
+  const module = JSON.stringify(join(import.meta.dirname, 'data-lock.ts'));
+  const program = `const { lockDataFolder } = await import(${module});
+    await lockDataFolder(process.argv[1]);
+    console.log('locked');
+    setInterval(() => {}, 1_000);`;
+  const other = spawn(process.execPath, ['--input-type=module', '-e', program, folder]);
+  onTestFinished(() => void other.kill('SIGKILL'));
+  await once(other.stdout, 'data');
+  await expect(lockDataFolder(folder)).rejects.toThrow(`process ${other.pid}`);
+  other.kill('SIGKILL');
+  await once(other, 'exit');
+  const tries = await Promise.allSettled(Array.from({ length: 8 }, () => lockDataFolder(folder)));
+  const locks = tries.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  expect(locks).toHaveLength(1);
+  locks[0]?.release();
 });

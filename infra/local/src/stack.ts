@@ -118,7 +118,7 @@ export function createStack(deps: StackDeps): Stack {
     }
     if (lock === undefined) return;
     await removeAddresses(dataFolder);
-    await lock.release();
+    lock.release();
   }
 }
 

@@ -113,9 +113,9 @@ export class Bus {
     return this.#connected;
   }
 
-  /** False from the first usage event that could not be stored until JetStream answers again. */
-  get canStoreUsage(): boolean {
-    return this.#gate.isOpen;
+  /** Whether a billable call may begin; while its usage event might not be stored, one call at a time tries it. */
+  admitBillable(): boolean {
+    return this.#gate.admit();
   }
 
   /** Calls `hook` after each reconnection; returns a function that removes the hook. */

@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect as connectSocket, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -416,11 +416,31 @@ describe('the end of a call with a usage event', () => {
     const caller = await bus('caller');
     await caller.jsm.streams.delete('EVENTS');
     await expect(ask(caller, 'echo.v1.lost', null)).rejects.toMatchObject({ code: 'service_unavailable' });
-    expect(caller.canStoreUsage).toBe(false);
+    expect(caller.admitBillable()).toBe(false);
     const late = ask(caller, 'echo.v1.lost', null);
     await ensureEventsStream(caller);
-    await expect.poll(() => caller.canStoreUsage).toBe(true);
     expect((await late).body.toString()).toBe('answer');
+    expect([caller.admitBillable(), caller.admitBillable()]).toEqual([true, true]);
+  }, 60_000);
+
+  // As nats-server behaves after a full disk, until its restart.
+  test('lets one call at a time try while the stream answers but stores nothing', async () => {
+    const service = await host();
+    service.stream('echo.v1.kept', (call) =>
+      call.end({ cost: '1' }, Buffer.from('answer'), usageEvent(`req_kept_${randomUUID()}`)),
+    );
+    const caller = await bus('caller');
+    await ensureEventsStream(caller);
+    await caller.jsm.streams.update('EVENTS', { max_msg_size: 1 });
+    const refused = { code: 'service_unavailable' };
+    await expect(ask(caller, 'echo.v1.kept', null)).rejects.toMatchObject(refused);
+    await expect.poll(() => caller.admitBillable()).toBe(true);
+    expect(caller.admitBillable()).toBe(false);
+    await expect(ask(caller, 'echo.v1.kept', null)).rejects.toMatchObject(refused);
+    expect(caller.admitBillable()).toBe(false);
+    await caller.jsm.streams.update('EVENTS', { max_msg_size: -1 });
+    expect((await ask(caller, 'echo.v1.kept', null)).body.toString()).toBe('answer');
+    expect([caller.admitBillable(), caller.admitBillable()]).toEqual([true, true]);
   }, 60_000);
 });
 

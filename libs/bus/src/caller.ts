@@ -65,6 +65,7 @@ export class Caller {
       key,
       from: this.#instance,
       connected: () => !this.#nc.isClosed() && this.#online,
+      stored: () => this.#gate.stored(),
       unstored: () => this.#gate.shut(),
       closed: () => this.#calls.delete(key),
     });

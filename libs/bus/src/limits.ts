@@ -34,6 +34,8 @@ export const PEER_FORGET_MS = 30_000;
 export const ACK_AGAIN_MS = 1_000;
 /** After this time without a PubAck the caller gets an error and the call is voided. */
 export const ACK_WAIT_MS_MAX = 5_000;
+/** After such a failure one call in this time may try, until an event is stored again. */
+export const STORE_TRIAL_EVERY_MS = 10_000;
 
 /** Events kept for publishing again, about a kilobyte each. */
 export const RECENT_EVENTS_MAX = 32_768;

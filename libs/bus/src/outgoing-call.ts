@@ -70,6 +70,8 @@ interface OutgoingCallDeps {
   key: string;
   from: string;
   connected(): boolean;
+  /** The call's usage event was stored. */
+  stored(): void;
   /** The call's usage event could not be stored. */
   unstored(): void;
   closed(): void;
@@ -189,6 +191,7 @@ export class OutgoingCall {
   acknowledged(payload: Uint8Array): void {
     if (this.#done || !isPubAck(payload)) return;
     this.#acknowledged = true;
+    this.#deps.stored();
     this.#release();
   }
 

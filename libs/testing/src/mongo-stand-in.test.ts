@@ -1,6 +1,9 @@
 // Tests of the MongoDB stand-in (infra/mongo) itself, whichever database the other tests use.
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import {
   createDebianPackages,
   ensureStandIn,
@@ -31,6 +34,8 @@ import { startTestServer, type TestServer, temporaryFolder } from './test-server
 
 /** Acknowledged rows before the kill, over all writers. */
 const ROWS_BEFORE_KILL = 400;
+
+const FULL_AT_BYTES = 1_000_000;
 
 const DURABLE = {
   writeConcern: { w: 'majority', journal: true },
@@ -176,6 +181,30 @@ test('acknowledged and read concurrent writes survive kill -9', async () => {
       'the index holds what the collection does',
     ).toEqual(own.map((_, i) => i));
   }
+});
+
+test('it ends when its file cannot be written, and the next one has every acknowledged write', async () => {
+  const server = await startStandIn();
+  const client = await connect(server);
+  const rows = client.db('test').collection<Document & { _id: number }>('rows');
+  await rows.insertOne({ _id: 0 });
+  const { pid } = server;
+  // Past this size of a file, writing fails: as on a disk without room.
+  await promisify(execFile)('prlimit', ['--pid', String(pid), `--fsize=${FULL_AT_BYTES}`]);
+  let acknowledged = 0;
+  const write = async () => {
+    for (let id = 1; ; id += 1) {
+      await rows.insertOne({ _id: id, text: randomBytes(4_096).toString('hex') });
+      acknowledged = id;
+    }
+  };
+  await expect(write()).rejects.toThrow();
+  await server.ended();
+  await client.close();
+  await server.restart();
+  const again = (await connect(server)).db('test').collection('rows');
+  expect(await again.countDocuments()).toBeGreaterThan(acknowledged);
+  await again.insertOne({ more: true });
 });
 
 /** Of every kind that billing's documents have, and more. */

@@ -12,6 +12,8 @@ export interface TestServer {
   readonly url: string;
   /** SIGKILL. Resolves when the process is gone; its files and its port stay. */
   kill9(): Promise<void>;
+  /** Resolves when it has ended by itself. */
+  ended(): Promise<void>;
   /** Starts it again on the same port and files (kills it first if it runs). Resolves when it serves. */
   restart(): Promise<void>;
   /** Stops it and removes its files. May be called again. */
@@ -65,10 +67,14 @@ export async function startTestServer(
     }
   }
 
-  async function end(signal: NodeJS.Signals): Promise<void> {
+  async function ended(): Promise<void> {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const gone = once(child, 'exit');
-    child.kill(signal);
+    await once(child, 'exit');
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    const gone = ended();
+    child?.kill(signal);
     await gone;
   }
 
@@ -85,6 +91,7 @@ export async function startTestServer(
       return child!.pid!;
     },
     kill9: () => end('SIGKILL'),
+    ended,
     async restart() {
       await end('SIGKILL');
       await start();

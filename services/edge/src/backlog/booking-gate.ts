@@ -43,7 +43,7 @@ export class BookingGate {
 
   /** @throws ServiceError `service_unavailable`: work that begins now might never be charged */
   admit(): void {
-    if (!this.#deps.bus.canStoreUsage)
+    if (!this.#deps.bus.admitBillable())
       throw new ServiceError(
         'service_unavailable',
         'Usage cannot be stored at the moment; nothing was charged. Retry later.',

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import org.h2.mvstore.MVStore;
+import org.h2.mvstore.MVStoreException;
 
 /**
  * Commits the store before a write is acknowledged, and before a majority read is answered.
@@ -95,13 +96,24 @@ final class CommittingBackend extends AbstractMongoBackend {
     synchronized (committing) {
       if (committed >= count) return;
       long now;
-      synchronized (writing) {
-        now = begun;
-        store.commit();
+      try {
+        synchronized (writing) {
+          now = begun;
+          store.commit();
+        }
+        store.sync(); // other writers may continue meanwhile
+      } catch (MVStoreException error) {
+        throw ended(error);
       }
-      store.sync(); // other writers may continue meanwhile
       committed = now;
     }
+  }
+
+  /** A failed commit (a full disk, as a rule) closes the store for good; only a new process can open it again. */
+  private static Error ended(MVStoreException error) {
+    System.err.println("the file cannot be written; this process ends: " + error.getMessage());
+    Runtime.getRuntime().halt(1); // no shutdown hook: it would wait for writers that wait here
+    throw new AssertionError(error);
   }
 
   private static String nameOf(Document command) {

@@ -5,6 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import org.h2.mvstore.MVStore;
+import org.h2.mvstore.MVStoreException;
 
 /**
  * Opens the H2 file that holds all databases. Automatic commits are off: {@link CommittingBackend} decides when to
@@ -12,7 +13,7 @@ import org.h2.mvstore.MVStore;
  *
  * <p>Each commit appends a chunk, and a chunk stays while a part of it is in use, so the file grows with the number of
  * writes. Opening compacts the file: current entries are copied to a new file, which replaces the old one by a rename.
- * A kill at any moment leaves one of the two complete.
+ * A kill at any moment leaves one of the two complete. Without room for the copy the file stays as it is.
  */
 final class DurableStore {
 
@@ -36,7 +37,12 @@ final class DurableStore {
     var store = openAsItIs(file, 0);
     if (!isWorthCompacting(file, store)) return ready(store);
     store.close();
-    replace(file, unfinished);
+    try {
+      replace(file, unfinished);
+    } catch (MVStoreException error) {
+      System.err.println("the file could not be compacted: " + error.getMessage());
+      Files.deleteIfExists(unfinished);
+    }
     return ready(openAsItIs(file, 0));
   }
 

@@ -6,7 +6,7 @@ import { type AllowList, NOTHING_MORE } from './allow-list.ts';
 import { type Dialing, dial, resolve } from './dial.ts';
 import { type Exchange, exchange } from './exchange.ts';
 import { fetchFailed, urlNotAllowed } from './failures.ts';
-import { ACCEPT_ENCODING, limitedBody } from './limited-body.ts';
+import { ACCEPT_ENCODING, announcedLength, limitedBody } from './limited-body.ts';
 import { createLookup, type Lookup } from './lookup.ts';
 import { readTarget, type Target } from './target.ts';
 
@@ -43,6 +43,8 @@ export interface EgressResponse {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The most bytes that the body can have: the announced length, otherwise the request's limit. */
+  readonly bytesMax: number;
   /** Decoded; to be read once. Its iteration throws as `fetch` does. */
   readonly body: AsyncIterable<Buffer>;
   /** The whole body. */
@@ -200,6 +202,7 @@ function respond(
       url: target.url.href,
       status: answer.statusCode ?? 0,
       headers: singleHeaders(answer),
+      bytesMax: announcedLength(answer) ?? bytesMax,
       body,
       bytes: async () => Buffer.concat(await Array.fromAsync(body)),
       close: () => void answer.destroy(),

@@ -31,9 +31,9 @@ interface BodyLimits {
  */
 export function limitedBody(answer: IncomingMessage, limits: BodyLimits): AsyncIterable<Buffer> {
   const { param, bytesMax } = limits;
-  const encoding = (answer.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
+  const encoding = encodingOf(answer);
   if (encoding === 'identity') {
-    if (Number(answer.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(param, bytesMax);
+    if ((announcedLength(answer) ?? 0) > bytesMax) throw tooLarge(param, bytesMax);
     return counted(answer, answer, limits);
   }
   const decoder = DECODERS[encoding]?.();
@@ -49,6 +49,16 @@ export function limitedBody(answer: IncomingMessage, limits: BodyLimits): AsyncI
     answer,
     limits,
   );
+}
+
+/** The length of the decoded body in bytes, if the answer says it. */
+export function announcedLength(answer: IncomingMessage): number | null {
+  const length = answer.headers['content-length'];
+  return length === undefined || encodingOf(answer) !== 'identity' ? null : Number(length);
+}
+
+function encodingOf({ headers }: IncomingMessage): string {
+  return (headers['content-encoding'] ?? 'identity').trim().toLowerCase();
 }
 
 async function* counted(

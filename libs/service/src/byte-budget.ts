@@ -25,6 +25,11 @@ export interface HeldBytes {
   release(): void;
 }
 
+export interface ReservedBytes extends HeldBytes {
+  /** Releases all but this many, once the size is known. */
+  keep(bytes: number): void;
+}
+
 interface ByteBudgetOptions {
   /** Size of the budget in bytes. */
   bytesMax: number;
@@ -77,7 +82,7 @@ export class ByteBudget {
    * A body larger than the share takes the whole share.
    * @throws ServiceError `service_unavailable` after BUDGET_WAIT_MS_MAX; the signal's reason when the client is gone.
    */
-  async take(bytes: number, { org, signal }: TakeOptions): Promise<HeldBytes> {
+  async take(bytes: number, { org, signal }: TakeOptions): Promise<ReservedBytes> {
     signal.throwIfAborted();
     const wanted = Math.min(bytes, this.#orgBytesMax);
     await this.#waitForTurn(org, wanted, signal);
@@ -105,15 +110,15 @@ export class ByteBudget {
     });
   }
 
-  #lend(org: string | null, bytes: number): HeldBytes {
+  #lend(org: string | null, bytes: number): ReservedBytes {
     let lent = bytes;
-    return {
-      release: () => {
-        this.#count(org, -lent);
-        lent = 0;
-        this.#admit();
-      },
+    const keep = (kept: number) => {
+      if (kept >= lent) return;
+      this.#count(org, kept - lent);
+      lent = kept;
+      this.#admit();
     };
+    return { keep, release: () => keep(0) };
   }
 
   /** Grants in the order of requests; skips bodies of orgs whose share is full. */

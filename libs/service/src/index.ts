@@ -5,6 +5,7 @@ export {
   type HeldBytes,
   LARGE_BODY_BYTES_MIN,
   ORG_SHARE_MAX,
+  type ReservedBytes,
 } from './byte-budget.ts';
 export { watchByteBudget } from './byte-budget-gauges.ts';
 export { type Clock, systemClock } from './clock.ts';

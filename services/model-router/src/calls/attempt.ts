@@ -1,4 +1,5 @@
 // One attempt of a call at one upstream: holds its cost, runs the exchange, passes the answer on, classifies a failure.
+import type { ReservedBytes } from '@switchyard/service';
 import type { StreamedAnswer } from '../answers/streamed-answer.ts';
 import { unstreamed } from '../answers/whole-answer.ts';
 import { type Failure, faultOf, redacted } from '../makers/failure.ts';
@@ -22,6 +23,9 @@ export class Attempt {
   #streamed: StreamedAnswer | null = null;
   /** The upstream has the request and bills it. */
   #accepted = false;
+  /** Memory for what the adapter downloads. */
+  readonly #held: ReservedBytes[] = [];
+  #isOver = false;
   #abandon: () => void = () => {};
 
   constructor(candidate: Candidate, request: ModelRequest, context: CallContext) {
@@ -43,6 +47,9 @@ export class Attempt {
       return null;
     } catch (error) {
       return this.#fail(error, pass);
+    } finally {
+      this.#isOver = true;
+      for (const held of this.#held) held.release();
     }
   }
 
@@ -56,6 +63,14 @@ export class Attempt {
     if (!this.#accepted) return null;
     if (this.#streamed && this.#context.record.firstByteMs !== null) return this.#streamed.produced();
     return { price: this.#request.accepted(this.candidate.model), basis: 'estimated' };
+  }
+
+  async #reserve(bytes: number, signal: AbortSignal): Promise<ReservedBytes> {
+    const { largeBodies, head } = this.#context;
+    const held = await largeBodies.take(bytes, { org: head.org, signal });
+    if (this.#isOver) held.release();
+    else this.#held.push(held);
+    return held;
   }
 
   #exchange(outputTokensMax: number | undefined): Promise<Received> {
@@ -72,6 +87,7 @@ export class Attempt {
         requestId: head.request_id,
       },
       remainingMs: record.remainingMs(),
+      reserve: (bytes, ending) => this.#reserve(bytes, ending),
       streams: (contentType) => streamed?.takes(contentType) ?? false,
       onStream: (bytes, contentType) => reply.forward(model, streamed as StreamedAnswer, bytes, contentType),
       drained: () => reply.drained(),

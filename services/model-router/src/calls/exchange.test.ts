@@ -44,6 +44,7 @@ function options(from: Maker, others: Partial<ExchangeOptions>): ExchangeOptions
       requestId: 'req_test',
     },
     remainingMs: ATTEMPT_MS,
+    reserve: () => Promise.reject(new Error('nothing is downloaded')),
     streams: () => true,
     hasBegun: () => true,
     onStream: () => true,

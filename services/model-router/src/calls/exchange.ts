@@ -1,4 +1,5 @@
 // One exchange with one upstream and its timeouts: first byte, gap between bytes, and whole attempt.
+import type { ReservedBytes } from '@switchyard/service';
 import { AttemptFailed, failureOfAnswer, timedOut } from '../makers/failure.ts';
 import type { Maker, UpstreamAnswer, UpstreamRequest } from '../makers/maker.ts';
 
@@ -10,6 +11,8 @@ export interface ExchangeOptions {
   request: UpstreamRequest;
   /** Milliseconds left for the whole call. */
   remainingMs: number;
+  /** Reserves memory for what the maker's adapter downloads. */
+  reserve(bytes: number, signal: AbortSignal): Promise<ReservedBytes>;
   /** Whether an answer of this content type is passed on as it arrives, if the request asked for a stream. */
   streams(contentType: string): boolean;
   /** Takes the bytes of a streamed answer; returns false when the caller reads slowly: wait for `drained`. */
@@ -64,7 +67,8 @@ async function receive(options: ExchangeOptions, timeouts: Timeouts, signal: Abo
   const onAccepted = () => {
     if (!signal.aborted) options.onAccepted(true);
   };
-  const answer = await maker.call(request, { signal, onAccepted });
+  const reserve = (bytes: number) => options.reserve(bytes, signal);
+  const answer = await maker.call(request, { signal, onAccepted, reserve });
   signal.throwIfAborted();
   const { status, contentType, retryAfterS } = answer;
   const isGood = status < 300;

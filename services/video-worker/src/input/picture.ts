@@ -2,9 +2,12 @@
 import { ServiceError, VIDEO_IMAGE_BYTES_MAX } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
 import type { VideoImage } from '@switchyard/model-router/video';
+import { LARGE_BODY_BYTES_MIN, type ReservedBytes } from '@switchyard/service';
 
 /** From DNS lookup to last byte; the caller waits for the whole download. */
 const FETCH_TIMEOUT_MS = 20_000;
+/** Copies of a downloaded picture in memory: its chunks, then its bytes; later its bytes and what is stored. */
+const COPIES = 2;
 const DATA_URL = /^data:([^;,]*)(;[^,]*)?,/i;
 /** Allows whitespace anywhere. Adjacent parts of the pattern match disjoint characters, which keeps matching linear. */
 const BASE64 = /^[A-Za-z0-9+/\s_-]*(?:=\s*){0,2}$/;
@@ -12,9 +15,16 @@ const BASE64 = /^[A-Za-z0-9+/\s_-]*(?:=\s*){0,2}$/;
 const PREAMBLE_LENGTH_MAX = 256;
 const MIB = 1024 * 1024;
 
+export interface PictureSource {
+  egress: Egress;
+  signal: AbortSignal;
+  /** Reserves memory for a download until the job is published. */
+  reserve(bytes: number): Promise<ReservedBytes>;
+}
+
 /** @throws ServiceError naming `image`: not an image, too large, or an address that we do not fetch. */
-export async function readPicture(image: string, egress: Egress, signal: AbortSignal): Promise<VideoImage> {
-  const bytes = /^data:/i.test(image) ? decode(image) : await download(image, egress, signal);
+export async function readPicture(image: string, from: PictureSource): Promise<VideoImage> {
+  const bytes = /^data:/i.test(image) ? decode(image) : await download(image, from);
   if (bytes.length > VIDEO_IMAGE_BYTES_MAX) throw tooLarge();
   const mediaType = pictureType(bytes);
   if (mediaType === null) throw refused('is not a supported picture. Send PNG, JPEG, WebP or GIF.');
@@ -30,16 +40,24 @@ function decode(url: string): Buffer {
   return Buffer.from(data, 'base64');
 }
 
-async function download(url: string, egress: Egress, signal: AbortSignal): Promise<Buffer> {
+async function download(url: string, { egress, signal, reserve }: PictureSource): Promise<Buffer> {
   const answer = await egress.fetch(url, {
     param: 'image',
     bytesMax: VIDEO_IMAGE_BYTES_MAX,
     timeoutMs: FETCH_TIMEOUT_MS,
     signal,
   });
-  if (answer.status === 200) return answer.bytes();
-  answer.close();
-  throw refused(`the URL answered ${answer.status}. Use a URL that answers 200.`);
+  try {
+    if (answer.status !== 200)
+      throw refused(`the URL answered ${answer.status}. Use a URL that answers 200.`);
+    if (answer.bytesMax <= LARGE_BODY_BYTES_MIN) return await answer.bytes();
+    const held = await reserve(COPIES * answer.bytesMax);
+    const bytes = await answer.bytes();
+    held.keep(COPIES * bytes.length);
+    return bytes;
+  } finally {
+    answer.close();
+  }
 }
 
 /** Decides by the first bytes; media types declared by servers or callers are ignored. */

@@ -17,8 +17,8 @@ import {
   videosRequest,
 } from '@switchyard/contracts';
 import { makerOf, type VideoImage } from '@switchyard/model-router/video';
-import { LARGE_BODY_BYTES_MIN } from '@switchyard/service';
-import { readPicture } from '../input/picture.ts';
+import { LARGE_BODY_BYTES_MIN, type ReservedBytes } from '@switchyard/service';
+import { type PictureSource, readPicture } from '../input/picture.ts';
 import { EVENT_SOURCE } from '../jobs/job-deps.ts';
 import { ensureRecord, newRecord } from '../jobs/new-record.ts';
 import { type Offer, offersFor } from '../offer/offers.ts';
@@ -37,23 +37,36 @@ export function createVideo(deps: VideoOperations) {
     const { org, body_bytes: bytes } = head;
     const isLarge = bytes > LARGE_BODY_BYTES_MIN;
     const { signal } = call;
-    const place = isLarge ? await deps.largeBodies.take(COPIES * bytes, { org, signal }) : null;
+    const places: ReservedBytes[] = [];
+    const reserve = async (wanted: number) => {
+      const place = await deps.largeBodies.take(wanted, { org, signal });
+      places.push(place);
+      return place;
+    };
     try {
-      const view = await takeJob(deps, call, head);
+      if (isLarge) await reserve(COPIES * bytes);
+      const view = await takeJob(deps, call, head, reserve);
       call.end(null, Buffer.from(JSON.stringify(view)));
     } finally {
-      place?.release();
+      for (const place of places) place.release();
     }
   };
 }
 
-async function takeJob(deps: VideoOperations, call: IncomingCall, head: CreateVideoHead): Promise<VideoView> {
+async function takeJob(
+  deps: VideoOperations,
+  call: IncomingCall,
+  head: CreateVideoHead,
+  reserve: PictureSource['reserve'],
+): Promise<VideoView> {
   const { signal } = call;
   const request = readRequest(await call.readBody(MODEL_BODY_BYTES_MAX));
   const offers = offersFor(deps.catalog, head, request);
   const { callback_url: callbackUrl } = request;
   if (callbackUrl) await deps.egress.check(callbackUrl, { param: 'callback_url', signal });
-  const image = request.image ? await readPicture(request.image, deps.egress, signal) : null;
+  const image = request.image
+    ? await readPicture(request.image, { egress: deps.egress, signal, reserve })
+    : null;
   const event = chargeEvent(deps, head, request, offers, image);
   await within(deps, head, event, signal, () => publishJob(deps, event, request, image, signal));
   return showVideo(newRecord(event, callbackUrl ?? null), deps.clock.now());

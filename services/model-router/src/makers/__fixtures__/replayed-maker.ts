@@ -118,9 +118,14 @@ export async function replayedMaker(
       },
       options,
     );
+  const reserve = async () => ({ keep: () => {}, release: () => {} });
   const call = async (type: ModelType, body: object, test: TestCall = {}) => {
     const { signal } = new AbortController();
-    const { body: chunks, ...head } = await startCall(type, body, test, { signal, onAccepted: () => {} });
+    const { body: chunks, ...head } = await startCall(type, body, test, {
+      signal,
+      onAccepted: () => {},
+      reserve,
+    });
     return outcome(head, Buffer.concat(await Array.fromAsync(chunks)));
   };
   return {
@@ -142,7 +147,7 @@ export async function replayedMaker(
       const ending = new AbortController();
       const onAccepted = () => heard.push('accepted');
       const run = async () => {
-        const answer = await startCall(type, body, {}, { signal: ending.signal, onAccepted });
+        const answer = await startCall(type, body, {}, { signal: ending.signal, onAccepted, reserve });
         heard.push('head');
         for await (const _ of answer.body) heard.push('data');
         heard.push('end');

@@ -51,7 +51,11 @@ function call(stream: boolean, { baseUrl, signal }: { baseUrl?: string; signal?:
       stream,
       requestId: 'req_1',
     },
-    { signal: signal ?? new AbortController().signal, onAccepted: () => {} },
+    {
+      signal: signal ?? new AbortController().signal,
+      onAccepted: () => {},
+      reserve: () => Promise.reject(new Error('nothing is downloaded')),
+    },
   );
 }
 

@@ -3,7 +3,7 @@
 import type { Dialect, ModelType } from '@switchyard/contracts';
 import { notifyWhenSent } from '../../http/accepted-requests.ts';
 import { type Member, topLevelMembers } from '../../json/json-members.ts';
-import type { ConnectedDeps, Maker, UpstreamAnswer, UpstreamRequest } from '../maker.ts';
+import type { CallOptions, ConnectedDeps, Maker, UpstreamAnswer, UpstreamRequest } from '../maker.ts';
 import { UnusableAnswer } from '../unusable-answer.ts';
 import { callersFiles } from './callers-files.ts';
 import { answerChat } from './chat.ts';
@@ -36,9 +36,9 @@ export function aiSdkMaker(declaration: MakerDeclaration, deps: ConnectedDeps): 
     types,
     speaks: Object.keys(declaration.native ?? {}) as Dialect[],
     defaults: { baseUrl, apiKeyEnv },
-    call: (request, { signal, onAccepted }) => {
-      const dispatcher = notifyWhenSent(deps.dispatcher, onAccepted);
-      return answer(declaration, { ...deps, dispatcher }, request, signal);
+    call: (request, options) => {
+      const dispatcher = notifyWhenSent(deps.dispatcher, options.onAccepted);
+      return answer(declaration, { ...deps, dispatcher }, request, options);
     },
   };
 }
@@ -47,12 +47,12 @@ async function answer(
   declaration: MakerDeclaration,
   deps: ConnectedDeps,
   request: UpstreamRequest,
-  signal: AbortSignal,
+  options: CallOptions,
 ): Promise<UpstreamAnswer> {
   try {
     const { contentType, body } = await (request.native
-      ? passThrough(declaration, deps, request, signal)
-      : translate(request.type, declaration, deps, request, signal));
+      ? passThrough(declaration, deps, request, options.signal)
+      : translate(request.type, declaration, deps, request, options));
     return { status: 200, contentType, retryAfterS: null, body: withErrorsOf(body, deps.now) };
   } catch (error) {
     return errorAnswer(saidBy(error, deps.now));
@@ -64,7 +64,7 @@ async function translate<T extends ModelType>(
   declaration: MakerDeclaration,
   deps: ConnectedDeps,
   sent: UpstreamRequest,
-  signal: AbortSignal,
+  options: CallOptions,
 ): Promise<Translated> {
   const { name: maker, fields } = declaration;
   const { upstream, body: bytes, requestId } = sent;
@@ -97,8 +97,8 @@ async function translate<T extends ModelType>(
     sent,
     rules: fields?.[type] ?? {},
     body,
-    signal,
-    files: callersFiles(deps.egress, signal),
+    signal: options.signal,
+    files: callersFiles(deps.egress, options),
     now: deps.now,
     passOn(name) {
       const text = rawOf(name) ?? JSON.stringify(body[name]);

@@ -38,6 +38,8 @@ const HOST_EVENT_BYTES_MAX = 32 * 1024;
 /** How long one publish waits for its PubAck before the event goes to the outbox. */
 const PUBACK_TIMEOUT_MS = 2_000;
 const OUTBOX_AGAIN_MS = 500;
+/** Events of refused calls in the outbox, about a kilobyte each; further ones are dropped. */
+const REFUSALS_WAITING_MAX = 10_000;
 
 /**
  * Creates the streams EVENTS, REFUSALS and HOST_EVENTS if missing. Idempotent; the caller retries while JetStream is away.
@@ -103,8 +105,9 @@ interface EventPublisherOptions {
 
 export interface EventPublisher {
   /**
-   * Resolves when the event is durable: stored by JetStream or synced into the outbox. An event of a refused call is
-   * dropped when its key has used up its allowance for this minute.
+   * Resolves when the event is durable: stored by JetStream or synced into the outbox. An event of a refused call may be
+   * lost in a crash, and is dropped when its key has used up its allowance for this minute, or too many wait.
+   * @throws when the outbox cannot be written (logged); the event is published from memory unless the process ends
    */
   publish(event: Event): Promise<void>;
   /** Number of dropped events of refused calls. */
@@ -129,6 +132,7 @@ class OutboxPublisher implements EventPublisher {
   readonly #own: OwnFile;
   readonly #file: number;
   readonly #waiting = new Map<string, Event>();
+  #refusalsWaiting = 0;
   readonly #refusedRows = new RefusedRows();
   /** Publishes with an unknown outcome. */
   readonly #onTheirWay = new Set<Promise<void>>();
@@ -170,7 +174,17 @@ class OutboxPublisher implements EventPublisher {
 
   async #publishOrKeep(event: Event): Promise<void> {
     if (await this.#tryPublish(event)) return;
-    this.#keep(event);
+    if (isRefusal(event) && this.#refusalsWaiting >= REFUSALS_WAITING_MAX) {
+      this.#refusedRows.dropped += 1;
+      return;
+    }
+    this.#wait(event);
+    try {
+      this.#write([event]);
+    } catch (error) {
+      this.#logger.error({ err: error, alarm: 'outbox_not_written', event: event.id }, 'the disk is full?');
+      throw error;
+    }
     this.#logger.warn({ event: event.id, waiting: this.#waiting.size }, 'an event waits in the outbox');
   }
 
@@ -183,18 +197,36 @@ class OutboxPublisher implements EventPublisher {
     else this.#own.release();
   }
 
-  /** Takes over the outboxes of dead processes. */
+  /** Takes over the outboxes of dead processes; those that find no room are left for later. */
   #adopt(): void {
-    for (const orphan of adoptOrphans(this.#folder, 'events')) {
-      for (const event of readOutbox(orphan.path, this.#logger)) this.#keep(event);
-      orphan.remove();
+    try {
+      for (const orphan of adoptOrphans(this.#folder, 'events')) this.#takeOver(orphan);
+    } catch (error) {
+      this.#logger.error({ err: error }, 'the outboxes of dead processes could not be taken over');
     }
   }
 
-  #keep(event: Event): void {
-    appendWhole(this.#file, `${JSON.stringify(event)}\n`);
-    fsyncSync(this.#file);
+  #takeOver(orphan: OwnFile): void {
+    try {
+      const events = readOutbox(orphan.path, this.#logger);
+      this.#write(events);
+      for (const event of events) this.#wait(event);
+    } catch (error) {
+      orphan.release();
+      throw error;
+    }
+    orphan.remove();
+  }
+
+  #wait(event: Event): void {
+    if (isRefusal(event) && !this.#waiting.has(event.id)) this.#refusalsWaiting += 1;
     this.#waiting.set(event.id, event);
+  }
+
+  /** Only refusals need no sync: their rows may be missing. */
+  #write(events: readonly Event[]): void {
+    appendWhole(this.#file, events.map((event) => `${JSON.stringify(event)}\n`).join(''));
+    if (!events.every(isRefusal)) fsyncSync(this.#file);
   }
 
   #drain(): Promise<void> {
@@ -213,6 +245,7 @@ class OutboxPublisher implements EventPublisher {
     for (const event of inOrder) {
       if (!(await this.#tryPublish(event))) return;
       this.#waiting.delete(event.id);
+      if (isRefusal(event)) this.#refusalsWaiting -= 1;
     }
     if (this.#waiting.size > 0) return; // another event arrived during these publishes
     ftruncateSync(this.#file, 0);

@@ -12,7 +12,7 @@ import {
   WEBHOOK_DELIVERIES_MAX,
   type WebhookDelivery,
 } from '@switchyard/contracts';
-import { startNats, type TestServer } from '@switchyard/testing';
+import { onFullDisk, startNats, type TestServer } from '@switchyard/testing';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { usageEvent } from './__fixtures__/usage-event.ts';
@@ -428,6 +428,33 @@ describe('the event publisher', () => {
         latency_ms: 1,
       },
     });
+
+  test('publishes from memory what found no room on the disk, and says that it is not durable', async () => {
+    await ensureEventsStream(bus);
+    const outboxDir = mkdtempSync(join(tmpdir(), 'outbox-'));
+    let connected = false;
+    const cut = Object.create(bus, { connected: { get: () => connected } }) as Bus;
+    const publisher = await createEventPublisher({ bus: cut, outboxDir, logger });
+    await expect(onFullDisk(() => publisher.publish(usageEvent('evt_5')))).rejects.toThrow();
+    expect(publisher.waiting).toBe(1);
+    connected = true;
+    await expect.poll(() => publisher.waiting, { timeout: BUSY_MS }).toBe(0);
+    expect(await storedIds()).toContain('evt_5');
+    await publisher.close();
+  }, 60_000);
+
+  test('keeps a bounded number of refused calls while JetStream is away', async () => {
+    const outboxDir = mkdtempSync(join(tmpdir(), 'outbox-'));
+    const publisher = await createEventPublisher({ bus: { connected: false } as Bus, outboxDir, logger });
+    const flood = Array.from({ length: 12_000 }, (_, i) =>
+      publisher.publish(refusal(`req_${i}`, `key_${i % 100}`)),
+    );
+    await Promise.all(flood);
+    expect([publisher.waiting, publisher.refusalsDropped]).toEqual([10_000, 2_000]);
+    await publisher.publish(usageEvent('evt_6'));
+    expect(publisher.waiting).toBe(10_001);
+    await publisher.close();
+  });
 
   test('keeps refused calls out of the stream of charges, with a limit per key and minute', async () => {
     await ensureEventsStream(bus);

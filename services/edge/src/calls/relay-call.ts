@@ -148,6 +148,7 @@ class Relay implements ReplySink, Revocable {
   }
 
   onError(error: ServiceError): void {
+    if (this.#over) return; // the answer was delivered
     this.#over = true;
     this.#close();
     if (!error.logged) this.#void();

@@ -64,5 +64,6 @@ function logRefusal(
   };
   const id = eventIds.refused(request.id);
   const time = new Date(clock.now());
-  void events.publish(makeEvent({ name: 'call.refused', id, source: EVENT_SOURCE, time, data }));
+  const event = makeEvent({ name: 'call.refused', id, source: EVENT_SOURCE, time, data });
+  events.publish(event).catch(() => {}); // logged by the publisher
 }

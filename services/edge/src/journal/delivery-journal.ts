@@ -5,6 +5,8 @@
 // its last byte went to the client's socket. The page cache survives the process; there is no fsync, as in the bus.
 import { closeSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { adoptOrphans, appendWhole, type OwnFile, ownFile } from '@switchyard/bus';
+import { ServiceError } from '@switchyard/contracts';
+import type { Logger } from '@switchyard/service';
 
 /** Bytes after which the file is compacted to the open calls. */
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
@@ -27,34 +29,57 @@ export function findOrphans(folder: string): Orphan[] {
 
 export class DeliveryJournal {
   readonly #own: OwnFile;
+  readonly #logger: Logger;
   readonly #open = new Map<string, string>();
   #file: number;
   #bytes = 0;
+  /** Lines of this turn, and those that found no room on the disk. */
   #pending = '';
+  /** The last write failed. */
+  #isFull = false;
 
-  constructor(folder: string) {
+  constructor(folder: string, logger: Logger) {
+    this.#logger = logger;
     this.#own = ownFile(folder, 'calls');
     this.#file = openSync(this.#own.path, 'a');
   }
 
-  /** Records a call. It is on disk at the next `flush`, which runs before the bus sends the messages of this turn. */
+  /**
+   * Records a call. It is on disk at the next `flush`, which runs before the bus sends the messages of this turn.
+   * @throws ServiceError `service_unavailable` while the disk is full: after a kill the call could not be voided
+   */
   taken(requestId: string, org: string): void {
+    if (this.#isFull) this.flush();
+    if (this.#isFull)
+      throw new ServiceError('service_unavailable', 'Calls cannot be recorded at the moment. Retry later.');
     this.#open.set(requestId, org);
     this.#pending += `+${requestId} ${org}\n`;
   }
 
+  /** Lines that find no room on the disk wait for the next write. */
   flush(): void {
     if (this.#pending === '') return;
-    this.#write(this.#pending);
-    this.#pending = '';
+    try {
+      this.#bytes += appendWhole(this.#file, this.#pending);
+      this.#pending = '';
+      if (this.#bytes > FILE_BYTES_MAX) this.#compact();
+    } catch (error) {
+      if (!this.#isFull)
+        this.#logger.error(
+          { err: error, alarm: 'journal_not_written' },
+          'the journal cannot be written; no further model calls are taken until it can',
+        );
+      this.#isFull = true;
+      return;
+    }
+    this.#isFull = false;
   }
 
   /** The call is settled: delivered, abandoned by its caller, or durably voided. Written to disk at once. */
   settled(requestId: string): void {
     if (!this.#open.delete(requestId)) return;
-    this.#write(`${this.#pending}-${requestId}\n`);
-    this.#pending = '';
-    if (this.#bytes > FILE_BYTES_MAX) this.#compact();
+    this.#pending += `-${requestId}\n`;
+    this.flush();
   }
 
   close(): void {
@@ -63,15 +88,16 @@ export class DeliveryJournal {
     this.#own.release();
   }
 
-  #write(text: string): void {
-    this.#bytes += appendWhole(this.#file, text);
-  }
-
   #compact(): void {
     const fresh = `${this.#own.path}.new`;
     rmSync(fresh, { force: true }); // of a process that died here
     const file = openSync(fresh, 'a');
-    this.#bytes = appendWhole(file, [...this.#open].map(([id, org]) => `+${id} ${org}\n`).join(''));
+    try {
+      this.#bytes = appendWhole(file, [...this.#open].map(([id, org]) => `+${id} ${org}\n`).join(''));
+    } catch (error) {
+      closeSync(file);
+      throw error;
+    }
     renameSync(fresh, this.#own.path);
     closeSync(this.#file);
     this.#file = file;

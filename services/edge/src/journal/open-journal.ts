@@ -15,10 +15,14 @@ interface JournalDeps {
 
 /** Resolves when the calls of edges that died before now are voided. */
 export async function openJournal(deps: JournalDeps): Promise<{ journal: DeliveryJournal; close(): void }> {
-  const journal = new DeliveryJournal(deps.folder);
+  const journal = new DeliveryJournal(deps.folder, deps.logger);
   deps.bus.publisher.onBeforeFlush(() => journal.flush());
   await voidOrphans(deps);
-  const voiding = setInterval(() => void voidOrphans(deps), ADOPT_MS);
+  const voiding = setInterval(() => {
+    voidOrphans(deps).catch((error: unknown) =>
+      deps.logger.error({ err: error }, 'calls of edges that died could not be voided yet'),
+    );
+  }, ADOPT_MS);
   return {
     journal,
     close() {

@@ -110,7 +110,7 @@ export class CallReply {
   }
 
   #publish(outcome: Outcome): void {
-    void this.#deps.events.publish(this.#event(outcome));
+    this.#deps.events.publish(this.#event(outcome)).catch(() => {}); // logged by the publisher
   }
 
   #event(outcome: Outcome) {

@@ -52,7 +52,6 @@ interface ContainerRun {
   readonly port: number;
   /** Mounts: folder of this machine -> folder in the container. */
   readonly mounts: Readonly<Record<string, string>>;
-  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** The arguments of `docker` for an attached run whose files belong to this user. */
@@ -65,7 +64,6 @@ export function dockerRunArgs(run: ContainerRun): string[] {
     ...owner,
     ...['--publish', `127.0.0.1:${run.port}:${run.innerPort}`],
     ...Object.entries(run.mounts).flatMap(([from, to]) => ['--volume', `${from}:${to}`]),
-    ...Object.entries(run.env ?? {}).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
     run.image,
     ...run.args,
   ];

@@ -12,8 +12,6 @@ interface BuildImageOptions {
   readonly contextDirectory: string;
   /** Name and tag of the result. */
   readonly tag: string;
-  /** The target stage; by default the last. */
-  readonly target?: string;
   readonly buildArguments: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
@@ -22,7 +20,7 @@ interface BuildImageOptions {
 
 /** @throws Error with the builder's last lines */
 export async function buildImage(options: BuildImageOptions): Promise<void> {
-  const { docker, contextDirectory, tag, target, buildArguments, labels, signal, onLine } = options;
+  const { docker, contextDirectory, tag, buildArguments, labels, signal, onLine } = options;
   const tar = spawn('tar', ['-C', contextDirectory, '--owner=0', '--group=0', '--numeric-owner', '-c', '.'], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
@@ -30,7 +28,6 @@ export async function buildImage(options: BuildImageOptions): Promise<void> {
   const answer = await Promise.race([
     docker.buildImage(tar.stdout, {
       t: tag,
-      ...(target === undefined ? {} : { target }),
       buildargs: { ...buildArguments },
       labels: { ...labels },
       // The build uses the host's resolvers and a proxy on its loopback.

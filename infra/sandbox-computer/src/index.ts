@@ -9,3 +9,4 @@ export { findExtraCertificates } from './extra-certificates.ts';
 export { addNode, nodePackages } from './node-packages.ts';
 export { isImagePresent, pullImage } from './pull-image.ts';
 export { architectureOf } from './recipe.ts';
+export { withWorkDirectory } from './work-directory.ts';

@@ -1,7 +1,7 @@
 // The base images of docker-compose.yml: from a registry if one answers, else built here and rebuilt when their
 // contents change.
 import { createHash } from 'node:crypto';
-import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { cp, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createDebianPackages, toolsCacheFolder } from '@switchyard/local';
 import {
@@ -16,14 +16,13 @@ import {
   readAptSetup,
   renderSources,
   withBuildLock,
+  withWorkDirectory,
   writeSystem,
 } from '@switchyard/sandbox-computer';
 import type Docker from 'dockerode';
 import { BASES, type BaseRecipe, type Ingredients, type Kitchen } from './base-recipes.ts';
 
 const LABEL_RECIPE = 'switchyard.recipe';
-/** Not /tmp: it may be small, in memory, or without devices, which debootstrap needs. */
-const WORK_PARENT = '/var/tmp';
 const DOCKERFILES = join(import.meta.dirname, '..', 'bases');
 
 /** The name of an image for each variable of docker-compose.yml; and no user of MongoDB, if it is the stand-in. */
@@ -95,27 +94,33 @@ async function ensureOne(
   const hash = createHash('sha256').update(JSON.stringify(parts)).digest('hex');
   const isThere = async () => (await recipeOf(docker, own)) === hash;
   if (await isThere()) return own;
-  const name = await buildLockName(docker);
-  await withBuildLock({ name, signal, onProgress: doing }, isThere, async (tell) => {
+  const lockName = await buildLockName(docker);
+  await withBuildLock({ name: lockName, signal, onProgress: doing }, isThere, async (tell) => {
     const tellAll = (message: string) => {
       tell(message);
       doing(message);
     };
-    await make(recipe, ingredients, host, hash, { ...kitchen, doing: tellAll });
+    await make(recipe, ingredients, host, { hash, lockName }, { ...kitchen, doing: tellAll });
   });
   return own;
+}
+
+interface Build {
+  /** Of everything that goes into the image. */
+  readonly hash: string;
+  /** Of the lock that this process holds. */
+  readonly lockName: string;
 }
 
 async function make(
   { own, dockerfile }: BaseRecipe,
   ingredients: Ingredients,
   host: HostSetup,
-  hash: string,
+  { hash, lockName }: Build,
   { docker, env, signal, doing }: Kitchen,
 ): Promise<void> {
   const before = await imageId(docker, own);
-  const workDirectory = await mkdtemp(join(WORK_PARENT, 'switchyard-base-'));
-  try {
+  await withWorkDirectory(lockName, async (workDirectory) => {
     doing(`${own}: its Debian base`);
     const debian = await ensureBase({ docker, apt: host.apt, workDirectory, signal });
     doing(`${own}: collecting what goes into it`);
@@ -135,9 +140,7 @@ async function make(
         if (line.startsWith('Step ')) doing(`${own}: ${line}`);
       },
     });
-  } finally {
-    await rm(workDirectory, { recursive: true, force: true });
-  }
+  });
   if (before !== undefined && before !== (await imageId(docker, own))) {
     // A container may still use it; the next rebuild removes it then.
     await docker

@@ -160,7 +160,7 @@ export class Bus {
     for await (const status of this.nc.status()) {
       if (status.type === 'disconnect') {
         this.#connected = false;
-        this.logger.warn({ server: status.server }, 'The edge is not connected to NATS. Retry later.');
+        this.logger.warn({ server: status.server }, 'This service is not connected to NATS and reconnects.');
         this.#caller.disconnected();
         this.callee.disconnected();
       } else if (status.type === 'reconnect') {

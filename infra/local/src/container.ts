@@ -2,11 +2,13 @@
  * Runs a server from a container image. The supervisor watches the attached `docker run`. Killing that client does not
  * stop the container, so the container is removed before the next start.
  */
+import { createHash } from 'node:crypto';
 import { CommandError, findProgram, runCommand } from './run-command.ts';
 
 const COMMAND_TIMEOUT_MS = 20_000;
 /** Long enough for a small image or a fast registry. On a slow network, pull the image by hand. */
 const PULL_TIMEOUT_MS = 90_000;
+const FOLDER_HASH_CHARS = 12;
 
 /** Whether the engine has the image. */
 export async function hasImage(image: string, env: NodeJS.ProcessEnv): Promise<boolean> {
@@ -67,6 +69,14 @@ export function dockerRunArgs(run: ContainerRun): string[] {
     run.image,
     ...run.args,
   ];
+}
+
+/**
+ * The name of the container that serves a data folder. It is the same at each start, so that a start finds the
+ * container that a killed launcher left on the folder's files.
+ */
+export function containerName(name: string, folder: string): string {
+  return `switchyard-${name}-${createHash('sha256').update(folder).digest('hex').slice(0, FOLDER_HASH_CHARS)}`;
 }
 
 /** Removes a container by its name, if it exists. */

@@ -2,7 +2,7 @@ import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
-import { findMongoServer } from './mongo-server.ts';
+import { findMongoServer, mongoServerProcess } from './mongo-server.ts';
 
 const packages = { possible: false, install: () => Promise.reject(new Error('not here')) };
 
@@ -53,4 +53,15 @@ test('a data folder keeps the kind of server that created it, and an error names
   expect(await readFile(join(folder, 'data', 'kind'), 'utf8')).toBe('program\n');
   await rm(mongod);
   await expect(find()).rejects.toThrow('was created by a MongoDB program');
+});
+
+test('a container is named by its folder, so that the next start removes one that was left, whatever its port', async () => {
+  const nameOf = async (folder: string, port: number) => {
+    const server = { kind: 'container', image: 'mongo' } as const;
+    const { args } = await mongoServerProcess({ name: 'mongo', server, port, folder, env: {} });
+    return args[args.indexOf('--name') + 1];
+  };
+  const [folder, other] = [await temporaryFolder(), await temporaryFolder()];
+  expect(await nameOf(folder, 27017)).toBe(await nameOf(folder, 27018));
+  expect(await nameOf(folder, 27017)).not.toBe(await nameOf(other, 27017));
 });

@@ -5,7 +5,14 @@
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { canRunContainers, dockerRunArgs, hasImage, pullImage, removeContainer } from './container.ts';
+import {
+  canRunContainers,
+  containerName,
+  dockerRunArgs,
+  hasImage,
+  pullImage,
+  removeContainer,
+} from './container.ts';
 import type { DebianPackages } from './debian-packages.ts';
 import { MONGO_PING, MONGO_PONG } from './mongo-ping.ts';
 import { ensureStandIn, isStandInBuilt, type StandIn, standInCommand } from './mongo-stand-in.ts';
@@ -98,7 +105,7 @@ export async function mongoServerProcess(options: RunMongoServerOptions): Promis
       return { ...common, command: server.path, args };
     }
     case 'container': {
-      const container = `switchyard-${name}-${port}`;
+      const container = containerName(name, folder);
       const run = { name: container, image: server.image, args: [], innerPort: INNER_PORT, port };
       const args = dockerRunArgs({ ...run, mounts: { [files]: '/data/db' } });
       return { ...common, command: 'docker', args, beforeStart: () => removeContainer(container, env) };

@@ -2,7 +2,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
-import { findNatsServer } from './nats-server.ts';
+import { findNatsServer, natsServerProcess } from './nats-server.ts';
 
 const silent = () => {};
 
@@ -55,5 +55,30 @@ describe('nats-server comes from', () => {
     const cacheFolder = await temporaryFolder();
     const find = findNatsServer({ env: { PATH: '' }, cacheFolder, containers: false, doing: silent });
     await expect(find).rejects.toMatchObject({ fix: expect.stringContaining('NATS_URL') });
+  });
+});
+
+describe('a container of nats-server', () => {
+  const spec = (storeFolder: string, port: number) =>
+    natsServerProcess({
+      name: 'nats',
+      server: { kind: 'container', image: 'nats' },
+      host: '127.0.0.1',
+      port,
+      storeFolder,
+      configFile: '/data/nats-users/nats.conf',
+      env: {},
+    });
+  const nameOf = ({ args }: ReturnType<typeof spec>) => args[args.indexOf('--name') + 1];
+
+  test('is named by its folder, so that the next start removes one that was left, whatever its port', () => {
+    expect(nameOf(spec('/data/nats', 4222))).toBe(nameOf(spec('/data/nats', 4223)));
+    expect(nameOf(spec('/data/nats', 4222))).not.toBe(nameOf(spec('/other/nats', 4222)));
+  });
+
+  test('reads a configuration that replaces the file of its start', () => {
+    const { args } = spec('/data/nats', 4222);
+    expect(args).toContain('/data/nats-users:/etc/switchyard:ro');
+    expect(args[args.indexOf('-c') + 1]).toBe('/etc/switchyard/nats.conf');
   });
 });

@@ -3,8 +3,15 @@
  * container image, else `go install` from the Go module proxy.
  */
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
-import { canRunContainers, dockerRunArgs, hasImage, pullImage, removeContainer } from './container.ts';
+import { basename, dirname, join } from 'node:path';
+import {
+  canRunContainers,
+  containerName,
+  dockerRunArgs,
+  hasImage,
+  pullImage,
+  removeContainer,
+} from './container.ts';
 import type { Doing } from './progress.ts';
 import { findProgram, runCommand } from './run-command.ts';
 import { SetupError } from './setup-error.ts';
@@ -19,6 +26,7 @@ const BUILT_VERSION = '2.15.2';
 export const NATS_IMAGE = 'nats:2.12-alpine';
 const GO_MODULE = `github.com/nats-io/nats-server/v2@v${BUILT_VERSION}`;
 const INNER_PORT = 4222;
+const INNER_CONFIG_FOLDER = '/etc/switchyard';
 const VERSION_TIMEOUT_MS = 10_000;
 const BUILD_TIMEOUT_MS = 10 * 60_000;
 const STOP_TIMEOUT_MS = 10_000;
@@ -123,14 +131,15 @@ export function natsServerProcess(options: RunNatsServerOptions): ProcessSpec {
     const args = ['-c', configFile, '-a', host, '-p', String(port), '-sd', storeFolder];
     return { ...common, command: server.path, args, env: { ...SMALL_MACHINE_ENV, ...env } };
   }
-  const container = `switchyard-${name}-${port}`;
+  const container = containerName(name, storeFolder);
   const args = dockerRunArgs({
     name: container,
     image: server.image,
-    args: ['-c', '/etc/switchyard/server.conf', '-sd', '/data'],
+    args: ['-c', `${INNER_CONFIG_FOLDER}/${basename(configFile)}`, '-sd', '/data'],
     innerPort: INNER_PORT,
     port,
-    mounts: { [storeFolder]: '/data', [configFile]: '/etc/switchyard/server.conf:ro' },
+    // The folder: a mounted file would stay the old one when nats-users.ts replaces it.
+    mounts: { [storeFolder]: '/data', [dirname(configFile)]: `${INNER_CONFIG_FOLDER}:ro` },
   });
   return { ...common, command: 'docker', args, env, beforeStart: () => removeContainer(container, env) };
 }

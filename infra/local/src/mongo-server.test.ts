@@ -20,9 +20,9 @@ async function setup() {
       folder: join(folder, 'data'),
       doing: () => {},
     });
-  const install = async () => {
-    await writeFile(mongod, '#!/bin/sh\n');
-    await chmod(mongod, 0o755);
+  const install = async (program = 'mongod', script = '') => {
+    await writeFile(join(bin, program), `#!/bin/sh\n${script}\n`);
+    await chmod(join(bin, program), 0o755);
   };
   return { folder, mongod, find, install };
 }
@@ -53,6 +53,24 @@ test('a data folder keeps the kind of server that created it, and an error names
   expect(await readFile(join(folder, 'data', 'kind'), 'utf8')).toBe('program\n');
   await rm(mongod);
   await expect(find()).rejects.toThrow('was created by a MongoDB program');
+});
+
+test('a folder that a container began needs one, also where a new folder would get the stand-in', async () => {
+  const { folder, find, install } = await setup();
+  for (const program of ['java', 'javac']) await install(program);
+  await install('mvn', '/bin/mkdir -p target/lib');
+  expect(await find()).toMatchObject({ kind: 'stand-in' });
+  const pulled = join(folder, 'pulled');
+  await writeFile(join(folder, 'data', 'kind'), 'container\n');
+  await expect(find()).rejects.toMatchObject({
+    fix: expect.stringContaining('Start Docker and pull mongo:8'),
+  });
+
+  // The image was removed.
+  const commands = `case $1 in image) test -e ${pulled};; pull) echo "$@" > ${pulled};; esac`;
+  await install('docker', commands);
+  expect(await find()).toEqual({ kind: 'container', image: 'mongo:8' });
+  expect(await readFile(pulled, 'utf8')).toBe('pull --quiet mongo:8\n');
 });
 
 test('a container is named by its folder, so that the next start removes one that was left, whatever its port', async () => {

@@ -25,6 +25,8 @@ import { answers } from './tcp-ready.ts';
 export const MONGO_IMAGE = 'mongo:8';
 const INNER_PORT = 27017;
 const STOP_TIMEOUT_MS = 15_000;
+const GET_PROGRAM = 'Install mongod again';
+const GET_CONTAINER = `Start Docker and pull ${MONGO_IMAGE}`;
 
 const KINDS = ['program', 'container', 'stand-in'] as const;
 type Kind = (typeof KINDS)[number];
@@ -39,7 +41,7 @@ interface FindMongoServerOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly cacheFolder: string;
   readonly packages: DebianPackages;
-  /** Whether a container is allowed. */
+  /** Whether a container may begin a folder. */
   readonly containers: boolean;
   /** The folder of the data. A folder in use keeps its kind of server. */
   readonly folder: string;
@@ -51,11 +53,11 @@ export async function findMongoServer(options: FindMongoServerOptions): Promise<
   const { env, folder } = options;
   if (env.MONGODB_URL) return { kind: 'address', url: env.MONGODB_URL };
   const begun = await readKind(folder);
-  const server = begun === undefined ? await firstOf(KINDS, options) : await firstOf([begun], options);
+  const server = begun === undefined ? await findForNewFolder(options) : await find[begun](options, true);
   if (server === undefined) {
     throw new SetupError(
       `The database in ${folder} was created by a MongoDB ${begun}, which is not available now.`,
-      `Install the ${begun} again, set MONGODB_URL, or move ${folder} away to start with a new database.`,
+      `${begun === 'container' ? GET_CONTAINER : GET_PROGRAM}, set MONGODB_URL, or move ${folder} away to start with a new database.`,
     );
   }
   await mkdir(folder, { recursive: true });
@@ -115,27 +117,28 @@ export async function mongoServerProcess(options: RunMongoServerOptions): Promis
   }
 }
 
-async function firstOf(
-  kinds: readonly Kind[],
-  options: FindMongoServerOptions,
-): Promise<MongoServer | undefined> {
-  for (const kind of kinds) {
-    const server = await find[kind](options);
+async function findForNewFolder(options: FindMongoServerOptions): Promise<MongoServer | undefined> {
+  for (const kind of KINDS) {
+    const server = await find[kind](options, false);
     if (server !== undefined) return server;
   }
   return undefined;
 }
 
-const find: Record<Kind, (options: FindMongoServerOptions) => Promise<MongoServer | undefined>> = {
+/** `isBegun`: the folder's files are of this kind, so no other kind will do. */
+const find: Record<
+  Kind,
+  (options: FindMongoServerOptions, isBegun: boolean) => Promise<MongoServer | undefined>
+> = {
   async program({ env }) {
     const path = findProgram('mongod', env.PATH);
     return path === undefined ? undefined : { kind: 'program', path };
   },
-  async container({ env, cacheFolder, containers, doing }) {
-    if (!containers || !(await canRunContainers(env))) return undefined;
+  async container({ env, cacheFolder, containers, doing }, isBegun) {
+    if (!(containers || isBegun) || !(await canRunContainers(env))) return undefined;
     if (await hasImage(MONGO_IMAGE, env)) return { kind: 'container', image: MONGO_IMAGE };
     // An earlier build is faster than a download.
-    if (await isStandInBuilt(cacheFolder)) return undefined;
+    if (!isBegun && (await isStandInBuilt(cacheFolder))) return undefined;
     doing(`pulling ${MONGO_IMAGE}`);
     return (await pullImage(MONGO_IMAGE, env)) ? { kind: 'container', image: MONGO_IMAGE } : undefined;
   },

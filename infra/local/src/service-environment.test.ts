@@ -8,7 +8,12 @@ const MACHINE = {
   ACME_API_KEY: 'secret of a maker',
   DOCKER_HOST: 'tcp://docker:2375',
   MONGODB_URL: 'mongodb://of-the-environment',
+  MONGODB_USER: 'user of the database',
+  MONGODB_PASSWORD: 'password of the database',
   NATS_URL: 'nats://of-the-environment',
+  SWITCHYARD_OLLAMA_API_KEY: 'secret of Ollama',
+  SWITCHYARD_VLLM_API_KEY: 'secret of vLLM',
+  SWITCHYARD_URL_SECRET: 'secret of URLs',
   SWITCHYARD_IDLE_STOP_MINUTES: '0.1',
   SWITCHYARD_CATALOG: 'a.yaml,b.yaml',
   SWITCHYARD_SCALE: 'control=2',
@@ -50,9 +55,14 @@ test('every service gets the bus, the data folder, its name, and the platform li
 });
 
 test.each([
-  ['SWITCHYARD_KEY', 'sy_key', ['edge', 'control']],
+  ['SWITCHYARD_KEY', 'sy_key', ['control']],
   ['SWITCHYARD_PROVIDERS_SECRET', FACTS.providersSecret, ['control', 'model-router', 'video-worker']],
+  ['SWITCHYARD_URL_SECRET', MACHINE.SWITCHYARD_URL_SECRET, ['edge']],
+  ['SWITCHYARD_OLLAMA_API_KEY', MACHINE.SWITCHYARD_OLLAMA_API_KEY, ['model-router']],
+  ['SWITCHYARD_VLLM_API_KEY', MACHINE.SWITCHYARD_VLLM_API_KEY, ['model-router']],
   ['MONGODB_URL', FACTS.mongoUrl, ['billing']],
+  ['MONGODB_USER', MACHINE.MONGODB_USER, ['billing']],
+  ['MONGODB_PASSWORD', MACHINE.MONGODB_PASSWORD, ['billing']],
   ['DOCKER_HOST', MACHINE.DOCKER_HOST, ['computer-agent']],
   ['ACME_API_KEY', MACHINE.ACME_API_KEY, ['model-router', 'video-worker']],
   ['PORT', '8080', ['edge']],
@@ -60,6 +70,14 @@ test.each([
 ])('%s is for those alone that need it', (variable, value, names) => {
   for (const { name } of SERVICES)
     expect(envOf(name)[variable]).toBe(names.includes(name) ? value : undefined);
+});
+
+test('a database that the launcher started gets no user of another one', () => {
+  const { MONGODB_URL: _, ...machine } = MACHINE;
+  const billing = SERVICES.find(({ name }) => name === 'billing')!;
+  const env = serviceEnvironment(billing, 'billing', machine, FACTS);
+  expect(env).toMatchObject({ MONGODB_URL: FACTS.mongoUrl });
+  expect([env.MONGODB_USER, env.MONGODB_PASSWORD]).toEqual([undefined, undefined]);
 });
 
 test('without a Docker engine the services know that there are no computers, and why', () => {

@@ -31,7 +31,9 @@ const PASSED_ON =
 const GRANTED: Readonly<Record<Grant, readonly string[]>> = {
   key: ['SWITCHYARD_KEY'],
   'providers secret': ['SWITCHYARD_PROVIDERS_SECRET'],
-  database: ['MONGODB_URL'],
+  'url secret': ['SWITCHYARD_URL_SECRET'],
+  'model servers': ['SWITCHYARD_OLLAMA_API_KEY', 'SWITCHYARD_VLLM_API_KEY'],
+  database: ['MONGODB_URL', 'MONGODB_USER', 'MONGODB_PASSWORD'],
   docker: ['DOCKER_HOST', 'DOCKER_TLS_VERIFY', 'DOCKER_CERT_PATH'],
   'whole environment': [],
 };
@@ -50,6 +52,8 @@ export function serviceEnvironment(
     SWITCHYARD_KEY: facts.key,
     SWITCHYARD_PROVIDERS_SECRET: facts.providersSecret,
     MONGODB_URL: facts.mongoUrl,
+    // They belong to the server of MONGODB_URL. One that the launcher started has no users.
+    ...(machine.MONGODB_URL ? {} : { MONGODB_USER: undefined, MONGODB_PASSWORD: undefined }),
   };
   const granted = new Set(service.gets.flatMap((grant) => GRANTED[grant]));
   const whole = service.gets.includes('whole environment');

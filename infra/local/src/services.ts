@@ -18,12 +18,26 @@ export interface LocalService {
 
 /**
  * What only some may know: the key of the installation, what encrypts the makers' API keys that are set through the API,
- * the database, the Docker engine, and the makers' API keys of the environment (a catalog may name any variable, so that one is the whole environment of the launcher).
+ * what signs addresses of videos, the API keys of Ollama and vLLM, the database, the Docker engine, and the makers' API
+ * keys of the environment (a catalog may name any variable, so that one is the whole environment of the launcher).
  */
-export type Grant = 'key' | 'providers secret' | 'database' | 'docker' | 'whole environment';
+export type Grant =
+  | 'key'
+  | 'providers secret'
+  | 'url secret'
+  | 'model servers'
+  | 'database'
+  | 'docker'
+  | 'whole environment';
 
 export const SERVICES: readonly LocalService[] = [
-  { name: 'edge', entry: 'services/edge/src/main.ts', role: 'entry', gets: ['key'], servesConsole: true },
+  {
+    name: 'edge',
+    entry: 'services/edge/src/main.ts',
+    role: 'entry',
+    gets: ['url secret'],
+    servesConsole: true,
+  },
   {
     name: 'control',
     entry: 'services/control/src/main.ts',
@@ -34,7 +48,7 @@ export const SERVICES: readonly LocalService[] = [
     name: 'model-router',
     entry: 'services/model-router/src/main.ts',
     role: 'worker',
-    gets: ['whole environment', 'providers secret'],
+    gets: ['whole environment', 'providers secret', 'model servers'],
     usesLocalPrograms: true,
   },
   {

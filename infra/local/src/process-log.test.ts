@@ -1,4 +1,4 @@
-import { readFile, symlink } from 'node:fs/promises';
+import { readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { finished } from 'node:stream/promises';
@@ -31,6 +31,23 @@ test('every line is in the file; at the terminal only the first few of a storm',
   expect(shown).toHaveLength(6);
   expect(shown.at(-1)).toContain(file);
   expect(log.tail().at(-1)).toBe(lines.at(-1));
+});
+
+test('a file that was deleted is begun again when it would be too large', async () => {
+  const file = join(await temporaryFolder(), 'edge.log');
+  const almostFull = 64 * 1024 * 1024 - 'one\nno'.length;
+  await writeFile(file, '');
+  await truncate(file, almostFull);
+  const log = openProcessLog(file, () => {});
+  const output = new PassThrough();
+  log.attach(output);
+  output.write('one\n');
+  await expect.poll(async () => (await stat(file)).size).toBe(almostFull + 'one\n'.length);
+  await rm(file);
+  output.end('two\nthree\n');
+  await expect.poll(log.tail).toContain('three');
+  await log.close();
+  expect(await readFile(file, 'utf8')).toBe('three\n');
 });
 
 test('a full disk costs lines, and nothing else', async () => {

@@ -36,7 +36,7 @@ export function openProcessLog(file: string, show: (text: string) => void): Proc
     stream.write(`${line}\n`);
     if (bytes < FILE_BYTES_MAX) return;
     stream.end();
-    renameSync(file, `${file}.1`);
+    keepOld(file);
     stream = append(file);
     bytes = 0;
   }
@@ -102,6 +102,12 @@ function append(file: string): WriteStream {
   const stream = createWriteStream(file, { flags: 'a', mode: 0o600 });
   stream.on('error', () => {}); // a full disk costs lines, not the launcher
   return stream;
+}
+
+function keepOld(file: string): void {
+  try {
+    renameSync(file, `${file}.1`);
+  } catch {} // a deleted file costs its lines, not the launcher
 }
 
 function sizeOf(file: string): number {

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -29,6 +30,18 @@ test('an engine that was found running is left running', async () => {
   const users = createEngineUsers(await temporaryFolder(), { servesOthers: async () => false });
   await users.join();
   expect(await users.leave(undefined)).toBe(false);
+});
+
+test('an engine that has died is not asked whom it serves', async () => {
+  const cache = await temporaryFolder();
+  const { engine, process: dockerd } = await startEngine();
+  const noAnswer = () => Promise.reject(new Error('connect ENOENT /var/run/docker.sock'));
+  const users = createEngineUsers(cache, { servesOthers: noAnswer });
+  await users.join();
+  dockerd.kill('SIGKILL');
+  await once(dockerd, 'exit');
+  expect(await users.leave(engine)).toBe(false);
+  expect(await readdir(join(cache, 'engine-users'))).toEqual([]);
 });
 
 test('it is left to another Switchyard that uses it, but not to one that was killed', async () => {

@@ -42,7 +42,10 @@ export function createEngineUsers(cacheFolder: string, { servesOthers }: EngineU
     },
     async leave(started) {
       await rm(mine, { force: true });
-      if (started === undefined || !(await isAlone()) || (await servesOthers())) return false;
+      if (started === undefined || !(await isAlone())) return false;
+      // A dead engine serves nobody, and does not answer.
+      if ((await processIdentity(started.pid)) !== started.identity) return false;
+      if (await servesOthers()) return false;
       await endProcess(started.pid, started.identity, STOP_TIMEOUT_MS);
       return true;
     },

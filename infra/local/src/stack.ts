@@ -110,15 +110,23 @@ export function createStack(deps: StackDeps): Stack {
   }
 
   async function stopAll(): Promise<void> {
-    await processes.stop();
+    try {
+      await processes.stop();
+      await leaveEngine();
+    } finally {
+      if (lock !== undefined) {
+        await removeAddresses(dataFolder);
+        lock.release();
+      }
+    }
+  }
+
+  async function leaveEngine(): Promise<void> {
     const patience = delay(ENGINE_SEARCH_PATIENCE_MS, undefined, { ref: false });
     const engine = await Promise.race([engineSearch?.catch(() => undefined), patience]);
     if (await engineUsers.leave(engine && 'started' in engine ? engine.started : undefined)) {
       progress.note('Docker', 'stopped the engine that was started here');
     }
-    if (lock === undefined) return;
-    await removeAddresses(dataFolder);
-    lock.release();
   }
 }
 

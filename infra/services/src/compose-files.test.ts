@@ -8,11 +8,36 @@ import { BASES } from './base-recipes.ts';
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const compose = read('docker-compose.yml');
+/** The text of each service, volume and network, from its name on. */
+const blocks = compose.split(/^ {2}(?=[a-z-]+:$)/m);
+const blockOf = (service: string) => blocks.find((text) => text.startsWith(`${service}:`)) ?? '';
 const dockerfile = read('infra/services/Dockerfile');
 /** How each image starts what is in it. */
 const imageCommands = [...dockerfile.replaceAll('\\\n', '').matchAll(/^CMD (\[.*\])$/gm)].map(
   ([, words]): string[] => JSON.parse(words!),
 );
+
+/** Settings of docs/settings.md that no `environment:` holds. */
+const HELD_ELSEWHERE = new Set([
+  // Fixed in the image.
+  ...['SWITCHYARD_DATA', 'HEALTH_HOST', 'HEALTH_PORT', 'HOST', 'PORT'],
+  // In files of `npm run credentials`.
+  ...['NATS_USER', 'NATS_PASSWORD', 'MONGODB_PASSWORD', 'SWITCHYARD_PROVIDERS_SECRET'],
+  // For several agents on one machine, and for `npm start`.
+  ...['SWITCHYARD_INSTANCE', 'SWITCHYARD_COMPUTERS_OFF_REASON'],
+]);
+
+/** The variables in a service's `environment:`, with those of the anchors that it merges. */
+function environmentOf(service: string): string[] {
+  const block = blockOf(service);
+  const merged = block.match(/^ {6}<<: (.+)$/m)?.[1] ?? '';
+  const anchors = [...merged.matchAll(/\*(\w+)/g)].map(
+    ([, anchor]) => compose.match(new RegExp(`^x-${anchor}: .*\n(?: .*\n)+`, 'm'))?.[0] ?? '',
+  );
+  return [block, ...anchors].flatMap((text) =>
+    [...text.matchAll(/^ +([A-Z_]+):/gm)].map(([, name]) => name!),
+  );
+}
 
 describe('docker-compose.yml', () => {
   it('takes the images that are made here where no registry is reached, under the same variables', () => {
@@ -22,25 +47,38 @@ describe('docker-compose.yml', () => {
   });
 
   it('gives the Docker socket to the agent alone', () => {
-    const services = compose.split(/^ {2}(?=[a-z-]+:$)/m);
-    const holders = services.filter((text) => text.includes('docker.sock')).map((text) => text.split(':')[0]);
+    const holders = blocks.filter((text) => text.includes('docker.sock')).map((text) => text.split(':')[0]);
     expect(holders).toEqual(['computer-agent']);
   });
 
   it('gives each service the credential of its own NATS user', () => {
     for (const name of SERVICE_NAMES) {
-      const service = compose.split(/^ {2}(?=[a-z-]+:$)/m).find((text) => text.startsWith(`${name}:`));
-      const files = [...(service ?? '').matchAll(/nats-users\/([a-z-]+)\.env/g)].map(([, user]) => user);
+      const files = [...blockOf(name).matchAll(/nats-users\/([a-z-]+)\.env/g)].map(([, user]) => user);
       expect(files, name).toEqual([name]);
     }
   });
 
   it('gives what decrypts the keys of providers to those alone that store or use them', () => {
-    const services = compose.split(/^ {2}(?=[a-z-]+:$)/m);
-    const holders = services
+    const holders = blocks
       .filter((text) => text.includes('/providers.env'))
       .map((text) => text.split(':')[0]);
     expect(holders).toEqual(['model-router', 'video-worker', 'control']);
+  });
+
+  it('passes each setting to those services that read it', () => {
+    const rows = read('docs/settings.md')
+      .split('\n')
+      .filter((row) => row.startsWith('| `'))
+      .map((row) => row.split('|').map((cell) => cell.trim()));
+    expect(rows.length).toBeGreaterThan(0);
+    for (const [, names = '', , of = ''] of rows) {
+      const readers = of === 'all' ? SERVICE_NAMES : of.split(', ');
+      for (const [, name] of names.matchAll(/`(\w+)`/g)) {
+        if (HELD_ELSEWHERE.has(name!)) continue;
+        const holders = SERVICE_NAMES.filter((service) => environmentOf(service).includes(name!));
+        expect(holders, name).toEqual(SERVICE_NAMES.filter((service) => readers.includes(service)));
+      }
+    }
   });
 
   it('runs every service', () => {

@@ -88,6 +88,15 @@ describe.skipIf(engine === undefined || compose === undefined)('the stack of doc
   it('runs its services as user nobody, on a read-only file system', async () => {
     const edge = await runCompose(['exec', '-T', 'edge', 'bash', '-c', 'id -u; touch /app/x 2>&1 || true']);
     expect(edge.stdout).toMatch(/^10001\n.*Read-only file system/s);
+    // A flac that the router itself cannot measure is decoded, in a folder of its own.
+    const audio = Buffer.from('fLaC broken').toString('base64');
+    const response = await fetch(`${url}/v1/audio/transcriptions`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ model: 'local/transcribe', media_type: 'audio/flac', audio }),
+    });
+    expect(await response.json()).toMatchObject({ error: { code: 'audio_unreadable' } });
+    expect(response.status).toBe(400);
   });
 
   it('scales a service, and goes on when one of its containers is killed', {

@@ -99,6 +99,16 @@ describe.skipIf(engine === undefined || compose === undefined)('the stack of doc
     expect(response.status).toBe(400);
   });
 
+  it('audits and splits billing from its container, which alone reaches MongoDB', async () => {
+    const inBilling = (...args: string[]) => runCompose(['exec', '-T', 'billing', 'node', ...args]);
+    const audit = await inBilling('services/billing/src/audit/main.ts');
+    expect(audit.stdout).toContain('zero drift');
+    const split = await inBilling('services/billing/src/partitions/main.ts', '--to', '4');
+    expect(split.stdout).toContain('4 partitions');
+    await chat();
+    await expectBill();
+  });
+
   it('scales a service, and goes on when one of its containers is killed', {
     timeout: COMPOSE_TIMEOUT_MS,
   }, async () => {

@@ -243,7 +243,7 @@ test('credentials are not carried to another host, and a body only where the red
   ]);
 });
 
-test('a body over the limit is refused by its announced length, and while it comes', async () => {
+test('a body over the limit is refused by its announced length before it is read, and while it comes', async () => {
   let sent = 0;
   const { port } = await site((request, response) => {
     if (request.url === '/announced') return response.writeHead(200, { 'content-length': 1e12 }).write('x');
@@ -256,7 +256,9 @@ test('a body over the limit is refused by its announced length, and while it com
   });
   const at = (path: string) =>
     open().fetch(`http://127.0.0.1:${port}${path}`, { param, bytesMax: 1_000_000 });
-  expect(await failure(at('/announced'))).toEqual(failed('too_large'));
+  const announced = await at('/announced');
+  expect(announced.bytesMax).toBe(1_000_000);
+  expect(await failure(announced.bytes())).toEqual(failed('too_large'));
   expect(await failure(at('/endless').then((answer) => answer.bytes()))).toEqual(failed('too_large'));
   expect(sent).toBeLessThan(50_000_000); // what sockets hold, not more
 });
@@ -279,6 +281,15 @@ test.each([
   const answer = await open().fetch(`http://127.0.0.1:${port}/`, { param, bytesMax: 1_000_000 });
   expect(await failure(answer.bytes())).toEqual(failed('too_large'));
   expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 * 1024);
+});
+
+test('a body that is not read is not refused, whatever its length and encoding', async () => {
+  const { port } = await site((_request, response) =>
+    response.writeHead(200, { 'content-length': 1e12, 'content-encoding': 'lzma' }).write('x'),
+  );
+  const answer = await open().fetch(`http://127.0.0.1:${port}/`, { bytesMax: 1_000 });
+  answer.close();
+  expect(answer).toMatchObject({ status: 200, bytesMax: 1_000 });
 });
 
 test('an encoded answer is decoded; one that is not what its header says, or of an unknown encoding, is refused', async () => {

@@ -43,7 +43,7 @@ export interface EgressResponse {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The most bytes that the body can have: the announced length, otherwise the request's limit. */
+  /** The most bytes that reading the body can yield: the announced length or, if less, the request's limit. */
   readonly bytesMax: number;
   /** Decoded; to be read once. Its iteration throws as `fetch` does. */
   readonly body: AsyncIterable<Buffer>;
@@ -196,21 +196,16 @@ function respond(
 ): EgressResponse {
   answer.once('close', trip.end);
   const { param, signal } = trip;
-  try {
-    const body = limitedBody(answer, { param, bytesMax, signal });
-    return {
-      url: target.url.href,
-      status: answer.statusCode ?? 0,
-      headers: singleHeaders(answer),
-      bytesMax: announcedLength(answer) ?? bytesMax,
-      body,
-      bytes: async () => Buffer.concat(await Array.fromAsync(body)),
-      close: () => void answer.destroy(),
-    };
-  } catch (error) {
-    answer.destroy();
-    throw error;
-  }
+  const body = limitedBody(answer, { param, bytesMax, signal });
+  return {
+    url: target.url.href,
+    status: answer.statusCode ?? 0,
+    headers: singleHeaders(answer),
+    bytesMax: Math.min(announcedLength(answer) ?? bytesMax, bytesMax),
+    body,
+    bytes: async () => Buffer.concat(await Array.fromAsync(body)),
+    close: () => void answer.destroy(),
+  };
 }
 
 function singleHeaders({ headers }: IncomingMessage): Record<string, string> {

@@ -26,49 +26,17 @@ interface BodyLimits {
 }
 
 /**
- * The body, to be read once. Its iteration throws ServiceError `url_fetch_failed`, or the signal's reason.
- * @throws ServiceError `url_fetch_failed` for an unknown encoding, or a length announced over the limit.
+ * The body, to be read once. Its iteration throws ServiceError `url_fetch_failed`, or the signal's reason. Nothing is
+ * refused before the first read, since some callers need only the status.
  */
-export function limitedBody(answer: IncomingMessage, limits: BodyLimits): AsyncIterable<Buffer> {
-  const { param, bytesMax } = limits;
-  const encoding = encodingOf(answer);
-  if (encoding === 'identity') {
-    if ((announcedLength(answer) ?? 0) > bytesMax) throw tooLarge(param, bytesMax);
-    return counted(answer, answer, limits);
-  }
-  const decoder = DECODERS[encoding]?.();
-  if (!decoder)
-    throw fetchFailed(
-      param,
-      'encoding',
-      `unsupported content encoding ${encoding.slice(0, 40)}. Use gzip, deflate, br or zstd.`,
-    );
-  // Whatever fails on the way comes out of the decoder; there is nothing to do about it twice.
-  return counted(
-    pipeline(answer, decoder, () => {}),
-    answer,
-    limits,
-  );
-}
-
-/** The length of the decoded body in bytes, if the answer says it. */
-export function announcedLength(answer: IncomingMessage): number | null {
-  const length = answer.headers['content-length'];
-  return length === undefined || encodingOf(answer) !== 'identity' ? null : Number(length);
-}
-
-function encodingOf({ headers }: IncomingMessage): string {
-  return (headers['content-encoding'] ?? 'identity').trim().toLowerCase();
-}
-
-async function* counted(
-  decoded: Readable,
+export async function* limitedBody(
   answer: IncomingMessage,
   { param, bytesMax, signal }: BodyLimits,
 ): AsyncGenerator<Buffer> {
   let bytes = 0;
   try {
-    for await (const chunk of decoded as AsyncIterable<Buffer>) {
+    if ((announcedLength(answer) ?? 0) > bytesMax) throw tooLarge(param, bytesMax);
+    for await (const chunk of decoded(answer, param) as AsyncIterable<Buffer>) {
       bytes += chunk.length;
       if (bytes > bytesMax) throw tooLarge(param, bytesMax);
       yield chunk;
@@ -87,6 +55,31 @@ async function* counted(
   } finally {
     answer.destroy();
   }
+}
+
+/** @throws ServiceError `url_fetch_failed` for an unknown encoding */
+function decoded(answer: IncomingMessage, param: string): Readable {
+  const encoding = encodingOf(answer);
+  if (encoding === 'identity') return answer;
+  const decoder = DECODERS[encoding]?.();
+  if (!decoder)
+    throw fetchFailed(
+      param,
+      'encoding',
+      `unsupported content encoding ${encoding.slice(0, 40)}. Use gzip, deflate, br or zstd.`,
+    );
+  // Whatever fails on the way comes out of the decoder; there is nothing to do about it twice.
+  return pipeline(answer, decoder, () => {});
+}
+
+/** The length of the decoded body in bytes, if the answer says it. */
+export function announcedLength(answer: IncomingMessage): number | null {
+  const length = answer.headers['content-length'];
+  return length === undefined || encodingOf(answer) !== 'identity' ? null : Number(length);
+}
+
+function encodingOf({ headers }: IncomingMessage): string {
+  return (headers['content-encoding'] ?? 'identity').trim().toLowerCase();
 }
 
 function tooLarge(param: string, bytesMax: number): ServiceError {

@@ -120,6 +120,8 @@ class Receiver {
   readonly #server: Server;
   /** Statuses to answer, attempt by attempt; the last one repeats. 0: no answer. */
   answers: number[] = [200];
+  /** Body of each answer. */
+  thanks: string | Buffer = 'thanks';
   port = 0;
 
   constructor() {
@@ -131,7 +133,7 @@ class Receiver {
           const { headers } = request;
           const status = this.answers.length > 1 ? this.answers.shift() : this.answers[0];
           this.received.push({ id: String(headers['webhook-id']), headers, body: parts.join(''), status });
-          if (status) response.writeHead(status).end('thanks');
+          if (status) response.writeHead(status, { 'content-length': this.thanks.length }).end(this.thanks);
         });
     });
   }
@@ -258,6 +260,16 @@ test('the last attempts are listed, newest first, with when a failed one is repe
   await remove(id);
   await expect(deliveriesOf(id)).rejects.toMatchObject({ code: 'webhook_not_found' });
   expect(await operations().deliveries.history(`${DEFAULT_ORG}.${id}`)).toEqual([]);
+});
+
+test('a delivery counts by its status, whatever the length of the answer', async () => {
+  await openInstance();
+  const receiver = await openReceiver();
+  receiver.thanks = Buffer.alloc(100 * 1024);
+  const { id } = await create({ url: receiver.url, events: ['key.*'] });
+  const { signal } = new AbortController();
+  const outcome = await testWebhook(operations())({ ...caller(), id }, { signal });
+  expect(outcome).toMatchObject({ delivered: true, http_status: 200, message: null });
 });
 
 test('two instances share the deliveries: each of many events arrives once', async () => {

@@ -54,6 +54,11 @@ test('a name that no server knows may be in the hosts file', async () => {
   expect(addresses).not.toEqual([]);
 });
 
+test('a name that neither a server nor the hosts file knows is not looked up by a thread of the process', async () => {
+  const lookup = await nameServer([]);
+  await expect(lookup('unknown.example')).rejects.toMatchObject({ code: 'ENODATA', syscall: 'queryA' });
+});
+
 test('a name server that never answers is not waited for by a thread of the process', async () => {
   const lookup = await nameServer(null, 100);
   await expect(lookup('slow.example')).rejects.toMatchObject({ code: 'ETIMEOUT' });

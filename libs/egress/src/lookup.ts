@@ -1,10 +1,12 @@
 // From a name to its addresses, without the thread pool: the system's own lookup takes one of the process's few threads
 // until it is answered, so that a caller whose name servers never answer could hold up every file and every hash of it.
-import { Resolver, lookup as systemLookup } from 'node:dns/promises';
+import { Resolver } from 'node:dns/promises';
+import { readFile } from 'node:fs/promises';
 
 /** Resolves a name to all its addresses, in the order in which they are to be tried. */
 export type Lookup = (host: string) => Promise<readonly string[]>;
 
+const HOSTS_FILE = '/etc/hosts';
 /** For one question to one name server, and how often it is asked. */
 const ANSWER_TIMEOUT_MS = 2_000;
 const QUESTIONS_MAX = 2;
@@ -20,10 +22,20 @@ export function createLookup(
     const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
     const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
     if (addresses.length > 0) return addresses;
-    const failure = answers.find(
-      (answer) => answer.status === 'rejected' && !UNKNOWN_CODES.includes(answer.reason?.code),
-    );
-    if (failure?.status === 'rejected') throw failure.reason;
-    return (await systemLookup(host, { all: true })).map(({ address }) => address);
+    const failures = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
+    const failure = failures.find(({ code }) => !UNKNOWN_CODES.includes(code));
+    if (failure) throw failure;
+    const local = await addressesInHostsFile(host);
+    if (local.length === 0) throw failures[0];
+    return local;
   };
+}
+
+async function addressesInHostsFile(host: string): Promise<string[]> {
+  const name = host.toLowerCase().replace(/\.$/, '');
+  const text = await readFile(HOSTS_FILE, 'utf8').catch(() => '');
+  return text.split('\n').flatMap((line) => {
+    const [address = '', ...names] = line.toLowerCase().replace(/#.*/, '').trim().split(/\s+/);
+    return names.includes(name) ? [address] : [];
+  });
 }

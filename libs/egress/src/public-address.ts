@@ -3,6 +3,8 @@
 // everything that carries an IPv4 address inside (mapped, NAT64, 6to4, Teredo).
 import ipaddr from 'ipaddr.js';
 
+/** All of IPv6 that is assigned so far. `::127.0.0.1`, outside it, has no range of its own in IANA's registries. */
+const IPV6_GLOBAL = ipaddr.IPv6.parseCIDR('2000::/3');
 /** Public by their range, and yet a machine of the caller's own cloud: Azure's metadata and DHCP (WireServer). */
 const NOT_PUBLIC = new Set(['168.63.129.16']);
 
@@ -16,5 +18,6 @@ export function parseAddress(text: string): Address {
 /** @throws Error when the text is no IP address. */
 export function isPublicAddress(text: string): boolean {
   const address = parseAddress(text);
+  if (address instanceof ipaddr.IPv6 && !address.match(IPV6_GLOBAL)) return false;
   return address.range() === 'unicast' && !NOT_PUBLIC.has(address.toString());
 }

@@ -16,15 +16,19 @@ export function spokenCharacters(input: string): number {
   return [...input].length;
 }
 
+/** Characters are counted only in a short text: the count makes a list of them. */
+function isSpeakable(input: string): boolean {
+  const unitsMax = 2 * SPEECH_INPUT_CHARACTERS_MAX;
+  return input.length <= unitsMax && spokenCharacters(input) <= SPEECH_INPUT_CHARACTERS_MAX;
+}
+
 export const speechRequest = z
   .looseObject({
     ...modelChoice,
     input: z
       .string()
       .min(1)
-      .refine((input) => spokenCharacters(input) <= SPEECH_INPUT_CHARACTERS_MAX, {
-        message: `at most ${SPEECH_INPUT_CHARACTERS_MAX} characters`,
-      })
+      .refine(isSpeakable, { message: `at most ${SPEECH_INPUT_CHARACTERS_MAX} characters` })
       .meta({
         description: 'The text to speak, charged by the character (an emoji is one)',
         maxLength: SPEECH_INPUT_CHARACTERS_MAX,

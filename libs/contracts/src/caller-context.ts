@@ -1,5 +1,6 @@
 // What a caller says about a request besides its body: tags, its own request id, and its trace. Events and Logs carry it.
 import { z } from 'zod';
+import { boundedMap } from './bounded.ts';
 
 export const TAGS_HEADER = 'X-Service-Tags';
 export const CLIENT_REQUEST_ID_HEADER = 'X-Client-Request-Id';
@@ -22,10 +23,9 @@ const tagName = z
 const tagValue = z.string().regex(TAG_VALUE, 'has 1 to 128 characters, without commas');
 
 /** Tags by name. On the bus, in records and in events they have this shape; stores keep `<name>:<value>`. */
-export const tags = z
-  .record(tagName, tagValue)
-  .refine((all) => Object.keys(all).length <= TAGS_MAX, `has more than ${TAGS_MAX} tags`)
-  .describe(`At most ${TAGS_MAX} tags: names of up to 64 characters, values of up to 128`);
+export const tags = boundedMap(tagValue, { max: TAGS_MAX, key: tagName }).describe(
+  `At most ${TAGS_MAX} tags: names of up to 64 characters, values of up to 128`,
+);
 export type Tags = z.infer<typeof tags>;
 
 /** Of a call: the fields that its event and its line in Logs take over. */

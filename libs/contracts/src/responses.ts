@@ -1,7 +1,7 @@
 // POST /v1/responses: OpenAI's Responses, without its state. The router translates it to and from chat, except for a maker
 // that speaks it; members of items are checked there, where they are read.
 import { z } from 'zod';
-import { boundedList } from './bounded.ts';
+import { boundedList, boundedMap } from './bounded.ts';
 import { CHAT_MESSAGES_MAX, CHAT_TOOLS_MAX, CONTENT_PARTS_MAX, chatCompletionRequest } from './chat.ts';
 import { dollars } from './dollars.ts';
 import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from './model-choice.ts';
@@ -12,6 +12,8 @@ const { temperature, top_p } = chatCompletionRequest.shape;
 const STATELESS = 'Responses are not stored. Send the whole conversation in input.';
 const NO_LOGPROBS = 'Use logprobs of /v1/chat/completions.';
 const INCLUDES_MAX = 16;
+/** As OpenAI has it. */
+const METADATA_MAX = 16;
 
 const parts = boundedList(
   z.looseObject({ type: z.string().describe('input_text, input_image, input_file, output_text …') }),
@@ -61,6 +63,8 @@ const textFormat = z.looseObject({
   strict: z.boolean().nullish().describe('Whether the answer must match the schema'),
 });
 
+const metadata = boundedMap(z.string(), { max: METADATA_MAX });
+
 const NAMED_MAX_TOKENS = 'Use max_output_tokens.';
 
 export const responsesRequest = z
@@ -107,7 +111,7 @@ export const responsesRequest = z
       })
       .nullish()
       .describe('How the model reasons'),
-    metadata: z.record(z.string(), z.string()).nullish().describe('Returned in the answer'),
+    metadata: metadata.nullish().describe('Returned in the answer'),
     include: boundedList(
       z.string().refine((name) => name !== 'message.output_text.logprobs', NO_LOGPROBS),
       { max: INCLUDES_MAX },
@@ -117,7 +121,7 @@ export const responsesRequest = z
         '`reasoning.encrypted_content` is included for every model that reasons; others go to OpenAI’s own models only',
       ),
     store: z.boolean().nullish().describe('Accepted; the answer says false, since nothing is stored'),
-    client_metadata: z.record(z.string(), z.string()).nullish().describe('Accepted; not read'),
+    client_metadata: metadata.nullish().describe('Accepted; not read'),
     previous_response_id: refusedField(STATELESS),
     conversation: refusedField(STATELESS),
     prompt: refusedField('Prompt templates are not stored. Send input and instructions.'),

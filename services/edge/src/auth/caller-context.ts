@@ -42,8 +42,7 @@ export function joinTags(first: Tags, winning: Tags | null | undefined, param: s
   if (joined.success) return joined.data;
   const [issue] = joined.error.issues;
   const where = issue && issue.path.length > 0 ? `"${issue.path.join('.')}" ` : '';
-  const message = issue?.code === 'invalid_key' ? issue.issues[0]?.message : issue?.message;
-  throw new ServiceError('invalid_request', `${param}: ${where}${message}`, { param });
+  throw new ServiceError('invalid_request', `${param}: ${where}${issue?.message}`, { param });
 }
 
 function readTags(header: string): Tags {

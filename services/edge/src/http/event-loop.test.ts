@@ -161,6 +161,13 @@ test.each<[string, string, () => string, number, RegExp]>([
     /1 to 300 entries/,
   ],
   [
+    'too much metadata',
+    '/v1/responses',
+    () => `{"model":"acme/any","input":"","metadata":{${map(12 * (JSON_NODES_MAX - 20), '"x"')}}}`,
+    400,
+    /0 to 16 entries/,
+  ],
+  [
     'a video image in an invalid request',
     '/v1/videos/generations',
     () => `{"model":"acme/any","prompt":"a cat","image":"data:image/png;base64,${'A'.repeat(LARGEST)}"}`,

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createSwitchyard, type SwitchyardProvider } from '@switchyard/ai-provider';
+import { EMBEDDING_INPUTS_MAX } from '@switchyard/contracts';
 import {
   APICallError,
   experimental_decide as decide,
@@ -67,15 +68,23 @@ function costOf(metadata: unknown): number {
   return metadataWithCost.parse(metadata).switchyard.cost;
 }
 
-/** The cost of the latest call, as Logs has it. */
-async function latestLog(model: string): Promise<{ cost: number; status: string; requested_model: string }> {
-  const response = await fetch(`${clientStack.baseURL}/logs?limit=1&model=${encodeURIComponent(model)}`, {
+interface Log {
+  cost: number;
+  status: string;
+  requested_model: string;
+}
+
+/** The latest calls, as Logs has them. */
+async function latestLogs(model: string, limit: number): Promise<Log[]> {
+  const path = `/logs?limit=${limit}&model=${encodeURIComponent(model)}`;
+  const response = await fetch(clientStack.baseURL + path, {
     headers: { authorization: `Bearer ${clientStack.key}` },
   });
-  const { data } = (await response.json()) as {
-    data: { cost: number; status: string; requested_model: string }[];
-  };
-  const [log] = data;
+  return ((await response.json()) as { data: Log[] }).data;
+}
+
+async function latestLog(model: string): Promise<Log> {
+  const [log] = await latestLogs(model, 1);
   if (!log) throw new Error(`no log of ${model}`);
   return log;
 }
@@ -152,6 +161,19 @@ describe('embeddings', () => {
     expect(cosine(rain, wind)).toBeGreaterThan(cosine(rain, bread) + 0.2);
     expect(usage.tokens).toBeGreaterThan(0);
     expect((await latestLog('local/embed')).cost).toBe(costOf(providerMetadata));
+  });
+
+  it('embedMany of more texts than a request may have tells the cost of all requests', async () => {
+    const values = Array.from({ length: EMBEDDING_INPUTS_MAX + 1 }, (_, index) => `text ${index}`);
+    const model = switchyard.embeddingModel('local/embed');
+    const { embeddings, usage, providerMetadata } = await embedMany({ model, values });
+    const [last, first] = await latestLogs('local/embed', 2);
+    expect(Math.round(costOf(providerMetadata) * 1e9)).toBe(
+      Math.round(((last?.cost ?? 0) + (first?.cost ?? 0)) * 1e9),
+    );
+    expect(usage.tokens).toBeGreaterThan(values.length);
+    const { embedding } = await embed({ model, value: values.at(-1) ?? '' });
+    expect(cosine(embeddings.at(-1), embedding)).toBeCloseTo(1, 5);
   });
 
   it('embed takes dimensions by the options', async () => {

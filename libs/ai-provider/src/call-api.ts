@@ -17,6 +17,9 @@ import { z } from 'zod';
 /** The provider's name, also the key in `providerOptions` and `providerMetadata`. */
 export const NAME = 'switchyard';
 
+/** Costs are whole nano-dollars. */
+export const NANOS_PER_DOLLAR = 1e9;
+
 export interface ApiAccess {
   /** Ends with `/v1`, without a trailing slash. */
   readonly baseURL: string;

@@ -1,14 +1,16 @@
+// Embeddings: splits many texts into requests and adds up their costs.
 import type { EmbeddingModelV4, EmbeddingModelV4CallOptions, EmbeddingModelV4Result } from '@ai-sdk/provider';
 import { EMBEDDING_INPUTS_MAX, embeddingsResult } from '@switchyard/contracts';
 import { z } from 'zod';
-import { type ApiAccess, costMetadata, extraFields, NAME, postJson } from './call-api.ts';
+import { type ApiAccess, costMetadata, extraFields, NAME, NANOS_PER_DOLLAR, postJson } from './call-api.ts';
 
 const vectors = z.array(z.array(z.number()));
 
 export class SwitchyardEmbeddingModel implements EmbeddingModelV4 {
   readonly specificationVersion = 'v4';
   readonly provider = `${NAME}.embedding`;
-  readonly maxEmbeddingsPerCall = EMBEDDING_INPUTS_MAX;
+  /** The SDK would keep the metadata of the last call only, and with it the cost of that call. */
+  readonly maxEmbeddingsPerCall = Number.POSITIVE_INFINITY;
   readonly supportsParallelCalls = true;
   readonly modelId: string;
   readonly #access: ApiAccess;
@@ -19,6 +21,22 @@ export class SwitchyardEmbeddingModel implements EmbeddingModelV4 {
   }
 
   async doEmbed(options: EmbeddingModelV4CallOptions): Promise<EmbeddingModelV4Result> {
+    const result: EmbeddingModelV4Result = { embeddings: [], warnings: [] };
+    let tokens = 0;
+    let nanos = 0;
+    for (let at = 0; at < options.values.length; at += EMBEDDING_INPUTS_MAX) {
+      const values = options.values.slice(at, at + EMBEDDING_INPUTS_MAX);
+      const { embeddings, usage, response } = await this.#embed({ ...options, values });
+      result.embeddings.push(...embeddings);
+      result.response = response;
+      tokens += usage.prompt_tokens;
+      nanos += Math.round(usage.cost * NANOS_PER_DOLLAR);
+    }
+    return { ...result, usage: { tokens }, providerMetadata: costMetadata(nanos / NANOS_PER_DOLLAR) };
+  }
+
+  /** One request. */
+  async #embed(options: EmbeddingModelV4CallOptions) {
     const { values, dimensions, providerOptions } = options;
     const body = {
       model: this.modelId,
@@ -36,9 +54,7 @@ export class SwitchyardEmbeddingModel implements EmbeddingModelV4 {
     );
     return {
       embeddings: vectors.parse(value.data.toSorted((a, b) => a.index - b.index).map((one) => one.embedding)),
-      usage: { tokens: value.usage.prompt_tokens },
-      warnings: [],
-      providerMetadata: costMetadata(value.usage.cost),
+      usage: value.usage,
       response: { ...(responseHeaders ? { headers: responseHeaders } : {}), body: rawValue },
     };
   }

@@ -5,9 +5,7 @@ import type {
   SharedV4Warning,
 } from '@ai-sdk/provider';
 import { IMAGES_PER_REQUEST_MAX, imagesResult } from '@switchyard/contracts';
-import { type ApiAccess, extraFields, NAME, postJson } from './call-api.ts';
-
-const NANOS_PER_DOLLAR = 1e9;
+import { type ApiAccess, extraFields, NAME, NANOS_PER_DOLLAR, postJson } from './call-api.ts';
 
 export class SwitchyardImageModel implements ImageModelV4 {
   readonly specificationVersion = 'v4';

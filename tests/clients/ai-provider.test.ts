@@ -312,6 +312,23 @@ describe('decide', () => {
     });
     expect(answers.fire.probability).toBeGreaterThan(0.5);
   });
+
+  it('takes levels of a score without text, and warns of what it cannot do', async () => {
+    const { answers, warnings } = await decide({
+      model: model(),
+      state: 'The kitchen is on fire, come at once!',
+      questions: {
+        danger: { type: 'score', instructions: 'How dangerous is it?', criteria: [null, { say: 'fire' }] },
+      },
+      maxOutputTokens: 10,
+      reasoning: 'high',
+    });
+    expect(answers.danger.score).toBeGreaterThanOrEqual(0);
+    expect(warnings).toEqual([
+      { type: 'unsupported', feature: 'maxOutputTokens' },
+      { type: 'unsupported', feature: 'reasoning' },
+    ]);
+  });
 });
 
 describe.skipIf(!withVideo)('generateVideo', () => {

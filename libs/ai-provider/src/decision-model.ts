@@ -3,10 +3,12 @@ import {
   type Experimental_DecisionModelV4Answer as Answer,
   type Experimental_DecisionModelV4CallOptions as CallOptions,
   type Experimental_DecisionModelV4 as DecisionModelV4,
+  type Experimental_DecisionModelV4Input as Input,
   type JSONObject,
   type JSONValue,
   type Experimental_DecisionModelV4Question as Question,
   type Experimental_DecisionModelV4Result as Result,
+  type SharedV4Warning,
   UnsupportedFunctionalityError,
 } from '@ai-sdk/provider';
 import { decisionsResult } from '@switchyard/contracts';
@@ -56,7 +58,7 @@ export class SwitchyardDecisionModel implements DecisionModelV4 {
         Object.entries(value.answers).map(([name, answer]) => [name, answerOf(answer)]),
       ),
       usage: { inputTokens, outputTokens },
-      warnings: [],
+      warnings: unsupported(options),
       providerMetadata: costMetadata(cost),
       response: {
         modelId: value.model,
@@ -86,8 +88,23 @@ function isObject(value: JSONValue | undefined): value is JSONObject {
 /** The API takes instructions as text; a question defined only by its criteria is asked by its name. */
 function questionOf(name: string, question: Question): object {
   const { instructions } = question;
-  const asked = instructions ?? name;
-  return { ...question, instructions: typeof asked === 'string' ? asked : JSON.stringify(asked) };
+  const asked = { ...question, instructions: textOf(instructions ?? name) };
+  return asked.type === 'score' ? { ...asked, criteria: asked.criteria.map(levelOf) } : asked;
+}
+
+/** The API takes levels as text; one without a description is named by its index. */
+function levelOf(level: Input | null, index: number): string {
+  return level === null ? String(index) : textOf(level);
+}
+
+function textOf(input: Input): string {
+  return typeof input === 'string' ? input : JSON.stringify(input);
+}
+
+function unsupported({ maxOutputTokens, reasoning }: CallOptions): SharedV4Warning[] {
+  return Object.entries({ maxOutputTokens, reasoning })
+    .filter(([, asked]) => asked !== undefined)
+    .map(([feature]) => ({ type: 'unsupported', feature }));
 }
 
 function answerOf(answer: OurAnswer): Answer {

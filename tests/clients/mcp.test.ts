@@ -143,6 +143,7 @@ test('a computer is created, used through commands, files and its desktop, and d
   const next = await call('read_file', { computer_id, path: 'long', offset: part.result.next_offset });
   expect((part.result.text + next.result.text).startsWith('1\n2\n3\n')).toBe(true);
   expect(part.result.bytes).toBe(588_895);
+  expect(part.text).toMatch(/\n\[\d+ more bytes: go on at offset \d+\]$/);
 
   const shown = await call('desktop_screenshot', { computer_id });
   expect(shown.content[1]).toMatchObject({ type: 'image', mimeType: 'image/jpeg' });

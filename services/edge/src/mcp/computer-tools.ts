@@ -27,6 +27,8 @@ const DESKTOP_COMMAND_S = 30;
 const TYPED_CHARACTERS_MAX = 2_000;
 const KEYS_LENGTH_MAX = 100;
 const FAILURE_CHARACTERS_MAX = 2_000;
+/** Of the line that says where a part of a text goes on. */
+const CONTINUATION_CHARACTERS_MAX = 100;
 /** JPEG, since a large PNG in base64 exceeds the output of a command. */
 const SCREENSHOT =
   'set -e; f=$(mktemp --suffix=.jpg); trap \'rm -f "$f"\' EXIT; scrot -o -q 85 "$f"; base64 -w0 "$f"';
@@ -161,9 +163,9 @@ async function readFile(api: OwnApi, at: string, offset: number): Promise<ToolRe
   return textPart(body, offset, bytes);
 }
 
-/** One part of a text, which ends between two characters. */
+/** One part of a text, which ends between two characters and leaves room for its last line. */
 function textPart(body: Buffer, offset: number, bytes: number): ToolResult {
-  const end = startOfCharacter(body, TEXT_CHARACTERS_MAX);
+  const end = startOfCharacter(body, TEXT_CHARACTERS_MAX - CONTINUATION_CHARACTERS_MAX);
   const text = body.toString('utf8', 0, end);
   const next = offset + end < bytes ? offset + end : null;
   const more = next === null ? '' : `\n[${bytes - next} more bytes: go on at offset ${next}]`;

@@ -93,6 +93,13 @@ def test_goes_on_without_its_own_key_when_kept_answers_fill_the_quota() -> None:
     assert keys[0] is not None and keys[1] is None
 
 
+def test_an_upload_is_sent_once_and_without_a_key() -> None:
+    with failing_server(None, OK) as (client, keys):
+        with pytest.raises(httpx2.TransportError):
+            client.api.create_file({"file": ("note.txt", b"lost")}, {"purpose": "user_data"})
+    assert keys == [None]
+
+
 def test_waits_for_the_first_request_under_its_key_and_spends_no_retries_on_it() -> None:
     running = refusal("idempotency_in_use", 409, x_should_retry="true", retry_after="0")
     with failing_server(None, *[running] * 5, None, OK) as (client, keys):

@@ -19,7 +19,7 @@ PROXY_FAILED = frozenset({502, 503, 504})
 
 class Retries:
     """
-    Every POST that is no stream gets an `Idempotency-Key`, so that it runs once however often it is sent.
+    Every POST that can be sent again and is no stream gets an `Idempotency-Key`, so that it runs once however often it is sent.
     It is sent again after a lost connection, and when the answer's `x-should-retry` says that this makes sense.
     After a failure: the seconds to wait before the request is sent again, or None if it is not.
     """
@@ -34,7 +34,7 @@ class Retries:
         self._retries = 0
         self._waits_until = monotonic() + wait_s_max
         self._has_own_key = (
-            request.method == "POST" and KEY not in request.headers and not is_stream and retries_max > 0
+            request.method == "POST" and KEY not in request.headers and not is_stream and self._retries_max > 0
         )
         if self._has_own_key:
             request.headers[KEY] = str(uuid.uuid4())

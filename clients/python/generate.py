@@ -54,6 +54,8 @@ SYNC = (
     (r"\ba(read|close|iter_bytes|next|closing)\b", r"\1"),
     (r"\bfrom \.\.(?=\w| )", "from ."),
 )
+#: The parameter that asks for a report that is not JSON; methods leave it out.
+FORMAT = "format"
 #: Limits of texts would make each text a named type.
 LENGTHS = ("minLength", "maxLength", "pattern")
 
@@ -132,7 +134,10 @@ def methods_of(method: str, path: str, operation: Json, document: Json) -> Itera
     events = answers.pop("text/event-stream", None)
     name = re.sub(r"(?<!^)([A-Z])", r"_\1", operation["operationId"]).lower()
     if "application/json" in answers:
-        kind = type_of(answers["application/json"]["schema"])
+        may_be_text = len(answers) > 1 and not any(
+            each["name"] == FORMAT for each in operation["parameters"]
+        )
+        kind = type_of(answers["application/json"]["schema"]) + (" | str" if may_be_text else "")
         yield method_text(name, kind, "json", arguments(operation, document), method, path, operation)
     elif answers:
         yield method_text(
@@ -169,7 +174,7 @@ def arguments(operation: Json, document: Json, *, is_stream: bool = False) -> Ar
     """What a method takes, and what it hands on: its path, its body, its query, and the Idempotency-Key."""
     parameters = operation["parameters"]
     positional = [f"{each['name']}: str" for each in parameters if each["in"] == "path"]
-    queries = [each for each in parameters if each["in"] == "query" and each["name"] != "format"]
+    queries = [each for each in parameters if each["in"] == "query" and each["name"] != FORMAT]
     keywords, passed = [], []
     content = operation["requestBody"].get("content", {})
     if "application/json" in content:

@@ -23,6 +23,12 @@ def test_answers_models_streamed_and_whole_with_sound_as_a_response(sy: Switchya
     assert "42" in text
 
 
+def test_returns_a_transcription_as_text_when_it_is_not_json() -> None:
+    body = {"model": "local/transcribe", "audio": "", "response_format": "vtt"}
+    with failing_server((200, {"content-type": "text/vtt"}, "WEBVTT\n")) as (client, _):
+        assert client.api.create_transcription(body) == "WEBVTT\n"
+
+
 def test_stores_lists_reads_and_deletes_files(sy: Switchyard) -> None:
     stored = sy.api.create_file({"file": ("note.txt", b"kept")}, {"purpose": "user_data"})
     assert stored["id"] in [each["id"] for each in sy.api.list_files(limit=5)["data"]]

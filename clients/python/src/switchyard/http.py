@@ -32,8 +32,10 @@ class Http:
         self._retries_max = retries_max
 
     def json(self, method: str, path: str, **request: Any) -> Any:
-        """The JSON of an answer. @raises SwitchyardError"""
-        return (self.request(method, path, **request)).json()
+        """The JSON of an answer, or its text if it is not JSON. @raises SwitchyardError"""
+        response = self.request(method, path, **request)
+        is_text = "json" not in response.headers.get("content-type", "json")
+        return response.text if is_text else response.json()
 
     def request(self, method: str, path: str, **request: Any) -> httpx2.Response:
         """An answer whose body was read. @raises SwitchyardError"""

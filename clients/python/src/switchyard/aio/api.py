@@ -79,7 +79,7 @@ class AsyncApi:
         """Estimate the input tokens of a message (Anthropic’s shape)."""
         return await self._http.json("POST", "/v1/messages/count_tokens", json=body, idempotency_key=idempotency_key)
 
-    async def create_transcription(self, body: types.TranscriptionJsonRequest | Mapping[str, Any], *, idempotency_key: str | None = None) -> types.TranscriptionResult:
+    async def create_transcription(self, body: types.TranscriptionJsonRequest | Mapping[str, Any], *, idempotency_key: str | None = None) -> types.TranscriptionResult | str:
         """Turn speech into text (OpenAI’s shape, or the audio as base64 in JSON)."""
         return await self._http.json("POST", "/v1/audio/transcriptions", json=body, idempotency_key=idempotency_key)
 

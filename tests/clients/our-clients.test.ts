@@ -1,8 +1,8 @@
 // Our own clients against the whole: the TypeScript client with its README, the command line, and docs/clients.md.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { type Computer, dataOf, Switchyard, type SwitchyardError } from '@switchyard/client';
 import { docker, startStack, type TestStack } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -269,6 +269,9 @@ describe('the command line', () => {
   test('keeps address and key where only its owner reads them, and sends them to no other address', async () => {
     const XDG_CONFIG_HOME = join(folder, 'config');
     const env = { XDG_CONFIG_HOME, SWITCHYARD_URL: undefined, SWITCHYARD_KEY: undefined };
+    const file = join(XDG_CONFIG_HOME, 'switchyard', 'config.json');
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, '{}', { mode: 0o644 });
     expect(await switchyard(['models'], { env })).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('Not logged in'),
@@ -283,7 +286,8 @@ describe('the command line', () => {
       code: 0,
       stdout: expect.stringContaining(`Logged in at ${stack.url}`),
     });
-    expect((await stat(join(XDG_CONFIG_HOME, 'switchyard', 'config.json'))).mode & 0o777).toBe(0o600);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await readdir(dirname(file))).toEqual(['config.json']);
     expect((await switchyard(['models'], { env })).stdout).toMatch(
       /^MODEL +TYPE +AVAILABLE.*local\/chat +language +yes/s,
     );

@@ -1,5 +1,6 @@
 // Address and key: from the environment, else from the file that `switchyard login` writes.
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Switchyard } from '@switchyard/client';
@@ -16,11 +17,13 @@ export function settingsFile(): string {
   return join(process.env.XDG_CONFIG_HOME ?? join(homedir(), '.config'), 'switchyard', 'config.json');
 }
 
-/** Writes the file that only its owner reads. */
+/** Replaces the file by one that only its owner reads; a file that is written over keeps its mode. */
 export async function saveSettings(settings: Settings): Promise<void> {
   const file = settingsFile();
   await mkdir(dirname(file), { recursive: true, mode: OWNER_ONLY_FOLDER });
-  await writeFile(file, `${JSON.stringify(settings, null, 2)}\n`, { mode: OWNER_ONLY });
+  const replacement = `${file}.${randomUUID()}`;
+  await writeFile(replacement, `${JSON.stringify(settings, null, 2)}\n`, { mode: OWNER_ONLY });
+  await rename(replacement, file);
 }
 
 /** Returns a client with the saved login. The file belongs to one installation: its key goes to that address only. */

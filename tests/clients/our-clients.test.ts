@@ -207,6 +207,9 @@ describe.skipIf(!withComputers)('a computer of the TypeScript client', () => {
       ['note.txt', 7],
     ]);
     expect(await computer.files.read('data/note.txt')).toBe('grüße');
+    await computer.files.write('data/marked.txt', '\uFEFFa,b');
+    expect(await computer.files.read('data/marked.txt')).toBe('\uFEFFa,b');
+    expect((await computer.exec('cat data/marked.txt')).stdout).toBe('\uFEFFa,b');
     expect(Buffer.compare(await computer.files.read('data/large.bin', { format: 'bytes' }), bytes)).toBe(0);
     await expect(computer.files.read('data')).rejects.toThrow('data is a folder. Use files.list.');
     await expect(computer.files.list('data/note.txt')).rejects.toThrow(

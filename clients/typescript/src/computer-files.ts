@@ -44,7 +44,11 @@ export class ComputerFiles {
       throw new Error(`${path} is a folder. Use files.list.`);
     }
     if (format === 'stream') return response.body;
-    return format === 'bytes' ? new Uint8Array(await response.arrayBuffer()) : response.text();
+    const bytes = await response.arrayBuffer();
+    // `response.text()` would drop a byte order mark, and writing the text back would change the file.
+    return format === 'bytes'
+      ? new Uint8Array(bytes)
+      : new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
   }
 
   /** Writes a file whole, or not at all; folders are made as needed. */

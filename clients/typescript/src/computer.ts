@@ -49,7 +49,7 @@ export class Computer implements AsyncDisposable {
    * @throws SwitchyardError `command_timed_out`, with the output so far in `details.stdout`
    */
   async exec(command: string, options: ExecOptions = {}): Promise<ExecResult> {
-    const decoder = new TextDecoder();
+    const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
     let stdout = '';
     try {
       for await (const event of this.execStream(command, options)) {

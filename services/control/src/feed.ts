@@ -21,6 +21,8 @@ export interface Delivery<T = Event> {
   readonly event: T;
   /** The subject on which it was published. */
   readonly subject: string;
+  /** When the stream got it, by the server's clock. */
+  readonly time: Date;
   readonly ageMs: number;
   /** How often it was delivered, this time included. */
   readonly deliveries: number;
@@ -142,7 +144,7 @@ export class Feed<T = Event> {
     try {
       const signal = this.#stopping.signal;
       const deliveries = message.info.deliveryCount;
-      const verdict = await this.#deps.attempt({ event, subject, ageMs, deliveries, signal });
+      const verdict = await this.#deps.attempt({ event, subject, time, ageMs, deliveries, signal });
       if (verdict === 'settled') message.ack();
       else message.nak(verdict.retryInMs);
     } catch (error) {

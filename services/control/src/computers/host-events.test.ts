@@ -18,6 +18,7 @@ import { makeLogger } from '@switchyard/service';
 import { type EventLog, FakeClock } from '@switchyard/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startTestControl, type TestControl } from '../__fixtures__/test-control.ts';
+import { countMinute } from './minute-count.ts';
 import { PlacedRecords } from './placed-records.ts';
 import { placementSweep } from './placement-sweeper.ts';
 
@@ -200,6 +201,56 @@ describe('an event of a host', () => {
     expect(events.of('credit.granted')).toEqual([]);
     expect(events.all.filter(({ data }) => data.org === 'org_other')).toEqual([]);
   });
+});
+
+test.each([
+  ['an organization', 'org a', 'cmp_x', 'cmp_x:1:started'],
+  ['a computer', ORG, 'cmp x', 'cmp x:1:started'],
+])('%s of a name that none can have delays no event of another host', async (_, org, computer_id, id) => {
+  const state = { status: 'running' as const, run: 1, stop_reason: null, tags: {} };
+  const forged = makeEvent({
+    ...{ name: 'computer.started', id, source: 'host', time: new Date(clock.now()) },
+    data: { computer_id, org, host: THIEF, key_id: 'key_x', ...state },
+  });
+  await publish(forged, THIEF);
+  await decided();
+  const left = async () => (await bus.jsm.streams.info(HOST_EVENTS_STREAM)).state.messages;
+  await expect.poll(left).toBe(0);
+});
+
+test.each([
+  ['2:started', 'another run'],
+  ['1\n:started', 'a line break'],
+  ['1:2:started', 'a part more'],
+  ['x:deleted', 'no run'],
+])('an event of a placed computer whose id ends in %j, with %s, is refused', async (ending) => {
+  const time = new Date(clock.now());
+  const facts = { computer_id: record.id, org: ORG, host: HOST, key_id: 'key_tenant', tags: {} };
+  const id = `${record.id}:${ending}`;
+  const sent = ending.endsWith('deleted')
+    ? makeEvent({ name: 'computer.deleted', id, source: 'host', time, data: facts })
+    : makeEvent({
+        ...{ name: 'computer.started', id, source: 'host', time },
+        data: { ...facts, status: 'running', run: 1, stop_reason: null },
+      });
+  await bus.js.publish(eventSubjectOfHost(HOST), JSON.stringify(sent), {
+    expect: { streamName: HOST_EVENTS_STREAM },
+  });
+  await decided();
+  expect(of(record.id)).toEqual([minute(LAST).id]);
+});
+
+test('a minute counts by the server’s clock where control’s was set back since the placement', async () => {
+  const placedAt = new Date(clock.now());
+  const count = (received: Date) =>
+    countMinute(
+      { minutes, clock, records: { placements: { lastWrite: async () => ({ at: placedAt, events: [] }) } } },
+      { ...record, created_at: new Date(clock.now() + HOUR_MS).toISOString() },
+      { run: 1, minute: LAST },
+      received,
+    );
+  expect(await count(placedAt)).toBe(false);
+  expect(await count(new Date(placedAt.getTime() + HOUR_MS))).toBe(true);
 });
 
 describe('a record that a host makes for a computer that is not placed there', () => {

@@ -10,6 +10,7 @@ import {
   eventSubjectOfHost,
   HOST_EVENTS_STREAM,
   HOST_EVENTS_SUBJECTS,
+  ID_PATTERN,
   makeEvent,
   minuteEvent,
   minuteLines,
@@ -24,7 +25,7 @@ import type { PlacedRecords } from './placed-records.ts';
 
 interface HostEventsOptions extends MinuteCountDeps {
   readonly bus: Bus;
-  readonly records: Pick<PlacedRecords, 'placement'>;
+  readonly records: Pick<PlacedRecords, 'placement' | 'placements'>;
   readonly events: Pick<EventPublisher, 'publish'>;
   readonly logger: Logger;
 }
@@ -52,8 +53,7 @@ export function admitHostEvents(options: HostEventsOptions): Feed {
 async function admit(options: HostEventsOptions, delivery: Delivery): Promise<Verdict> {
   const { records, events, clock, logger } = options;
   const { event } = delivery;
-  const id = 'computer_id' in event.data ? event.data.computer_id : null;
-  const placement = id === null ? null : await records.placement(event.data.org, id);
+  const placement = await placementOf(records, event);
   const admitted = placement && admittedEvent(delivery, placement, clock.now());
   const refuse = (why: string) =>
     logger.warn(
@@ -63,11 +63,21 @@ async function admit(options: HostEventsOptions, delivery: Delivery): Promise<Ve
   if (!admitted) refuse('control did not place this computer there');
   else if (
     admitted.type === 'computer.metered' &&
-    !(await countMinute(options, placement, minuteIn(admitted)))
+    !(await countMinute(options, placement, minuteIn(admitted), delivery.time))
   )
     refuse('more minutes than can have passed');
   else await events.publish(admitted);
   return 'settled';
+}
+
+/** Null as well for names that no placement can have. */
+function placementOf(
+  records: HostEventsOptions['records'],
+  { data }: Event,
+): Promise<ComputerPlacement | null> | null {
+  if (!('computer_id' in data) || typeof data.computer_id !== 'string') return null;
+  const { org, computer_id: id } = data;
+  return ID_PATTERN.test(org) && ID_PATTERN.test(id) ? records.placement(org, id) : null;
 }
 
 function minuteIn({ data }: Event): EventData<'computer.metered'> {
@@ -84,7 +94,7 @@ function admittedEvent(
   nowMs: number,
 ): Event | null {
   const { id, org, key_id, host, metadata } = placement;
-  if (subject !== eventSubjectOfHost(host) || !event.id.startsWith(`${id}:`)) return null;
+  if (subject !== eventSubjectOfHost(host)) return null;
   const saidMs = Math.min(Date.parse(event.time), nowMs);
   const time = new Date(Math.max(saidMs, Date.parse(placement.created_at)));
   const source = '/switchyard/computer-agent';
@@ -99,6 +109,7 @@ function admittedEvent(
     case 'computer.started':
     case 'computer.stopped':
     case 'computer.deleted': {
+      if (!isIdOfChange(event, id)) return null;
       const facts = { computer_id: id, org, key_id, host, tags: metadata };
       return makeEvent({
         name: event.type,
@@ -111,4 +122,11 @@ function admittedEvent(
     default:
       return null;
   }
+}
+
+/** The deletion does not state its run. */
+function isIdOfChange({ id, type, data }: Event, computer: string): boolean {
+  const change = type.slice('computer.'.length);
+  const run = 'run' in data ? Number(data.run) : Number(id.split(':')[1]);
+  return Number.isSafeInteger(run) && id === eventIds.computer(computer, run, change);
 }

@@ -15,7 +15,7 @@ import type { PlacedRecords } from './placed-records.ts';
 import { markDeleting } from './records.ts';
 
 interface LostHostOptions extends MinuteCountDeps {
-  readonly records: Pick<PlacedRecords, 'placement' | 'computers'>;
+  readonly records: Pick<PlacedRecords, 'placement' | 'placements' | 'computers'>;
   readonly events: Pick<EventPublisher, 'publish'>;
 }
 
@@ -34,7 +34,8 @@ export async function giveUpComputer(
     let minute = run.minutes_charged;
     for (; minute < owed; minute++) {
       // The run is what the host has written.
-      if (!(await countMinute({ minutes, clock }, placement, { run: run.number, minute }))) break;
+      if (!(await countMinute({ minutes, records, clock }, placement, { run: run.number, minute }, time)))
+        break;
       await events.publish(
         minuteEvent({ record: placement, run, minute, costNano, source: EVENT_SOURCE, time }),
       );

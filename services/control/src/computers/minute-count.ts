@@ -17,6 +17,7 @@ const CLOCKS_APART_MS = 120_000;
 
 export interface MinuteCountDeps {
   readonly minutes: Bucket<ComputerMinutes>;
+  readonly records: { readonly placements: Pick<Bucket<ComputerPlacement>, 'lastWrite'> };
   readonly clock: Clock;
 }
 
@@ -29,17 +30,32 @@ interface Minute {
 
 /**
  * Counts a minute, once however often it is asked. Any number of instances may count.
+ * @param time when the server got the minute
  * @returns false: the computer cannot have had this minute
  * @throws ServiceError `service_unavailable`
  */
 export async function countMinute(
-  { minutes, clock }: MinuteCountDeps,
+  deps: MinuteCountDeps,
   { org, id, created_at }: Pick<ComputerPlacement, 'org' | 'id' | 'created_at'>,
   minute: Minute,
+  time: Date,
 ): Promise<boolean> {
-  const ageMs = clock.now() - Date.parse(created_at);
+  const { minutes, records, clock } = deps;
+  const count = (ageMs: number) => countAt(minutes, placementKey(org, id), minute, ageMs);
+  if (await count(clock.now() - Date.parse(created_at))) return true;
+  // Our clock may have been set back since then; the server's two times are of one clock.
+  const placed = await records.placements.lastWrite(placementKey(org, id));
+  return placed !== null && count(time.getTime() - placed.at.getTime());
+}
+
+async function countAt(
+  minutes: Bucket<ComputerMinutes>,
+  key: string,
+  minute: Minute,
+  ageMs: number,
+): Promise<boolean> {
   let counts = false;
-  await minutes.change(placementKey(org, id), (entry) => {
+  await minutes.change(key, (entry) => {
     const before = entry?.value ?? { runs: {}, earlier: { runs: 0, minutes: 0, last: 0 } };
     const after = withMinute(before, minute);
     counts = after === before || (after !== null && isPossible(after, minute.run, ageMs));

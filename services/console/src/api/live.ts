@@ -10,13 +10,13 @@ const AGAIN_MS_MAX = 15_000;
 /** A hidden tab gives its connection up: browsers allow six for a host. It resumes when it is shown. */
 const HIDDEN_MS_MAX = 30_000;
 /** Logs and usage are booked within a second of the event. */
-const BOOKED_MS = 1_200;
+export const BOOKED_MS = 1_200;
 
 type Noun = EventName extends `${infer N}.${string}` ? N : never;
 
 /** What shows each kind of event. */
 const SHOWN_BY: Record<Noun, readonly string[]> = {
-  call: ['/v1/usage', '/v1/logs', '/v1/account', '/v1/keys/'],
+  call: ['/v1/usage', '/v1/logs', '/v1/account'],
   computer: ['/v1/computers', '/v1/usage', '/v1/logs', '/v1/account'],
   video: ['/v1/videos', '/v1/usage', '/v1/logs', '/v1/account'],
   credit: ['/v1/account', '/v1/credits'],
@@ -37,7 +37,9 @@ const stateListeners = new Set<() => void>();
 let state: LiveState = 'connecting';
 let lastId: string | null = null;
 let running: AbortController | null = null;
+/** Paths to load when the timer ends, and those of events since it began, which may not be booked by then. */
 let due = new Set<string>();
+let later = new Set<string>();
 
 /** Begins to follow; returns the function that ends it. */
 export function followEvents(): () => void {
@@ -86,20 +88,29 @@ async function follow(stop: AbortSignal): Promise<void> {
 
 function dispatch(event: StreamedEvent): void {
   for (const listener of listeners) listener(event);
-  const noun = event.type.split('.')[0] as Noun;
-  refreshSoon(...(SHOWN_BY[noun] ?? []));
+  refreshSoon(...pathsShowing(event));
 }
 
-/** Loads again what is shown of these paths, once for all events of the next moment. */
+/** The paths whose answers an event changes. */
+export function pathsShowing({ type, data }: Pick<StreamedEvent, 'type' | 'data'>): readonly string[] {
+  // A refused call costs nothing. One that was to load logs must not load them again: that would not end.
+  if (type === 'call.refused') return String(data.path).startsWith('/v1/logs') ? [] : ['/v1/logs'];
+  return SHOWN_BY[type.split('.')[0] as Noun] ?? [];
+}
+
+/** Loads again what is shown of these paths once they are booked, at most once in `BOOKED_MS`. */
 export function refreshSoon(...paths: string[]): void {
-  if (due.size === 0) setTimeout(load, BOOKED_MS);
-  for (const path of paths) due.add(path);
+  if (paths.length === 0) return;
+  const isWaiting = due.size > 0;
+  for (const path of paths) (isWaiting ? later : due).add(path);
+  if (!isWaiting) setTimeout(load, BOOKED_MS);
 }
 
 function load(): void {
-  const paths = [...due];
-  due = new Set();
-  void refresh(...paths);
+  void refresh(...due);
+  due = later;
+  later = new Set();
+  if (due.size > 0) setTimeout(load, BOOKED_MS);
 }
 
 function setState(next: LiveState): void {

@@ -1,8 +1,9 @@
 // The account: how the org pays, its credits and statements, and whether its books agree.
 import { Badge, Button, Group, NumberInput, SimpleGrid, Stack, Text } from '@mantine/core';
 import type { AccountObject, accountAudit, creditObject, StatementSummary } from '@switchyard/contracts';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { call, refresh, useGet } from '../api/client.ts';
+import { call, json, refresh, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
 import { Confirm, Dialog, useWork } from '../parts/action.tsx';
 import { Download } from '../parts/download.tsx';
@@ -108,7 +109,11 @@ function ChangeAccount({ billing, limit }: { billing: AccountObject['billing']; 
 }
 
 function Audit() {
-  const audit = useGet<AccountAudit>('/v1/account/audit');
+  // Not by its path, which every charge makes stale: it adds up the last day, and is repeated on request only.
+  const audit = useQuery({
+    queryKey: ['audit'],
+    queryFn: ({ signal }) => json<AccountAudit>('/v1/account/audit', { signal }),
+  });
   return (
     <Panel title="Books">
       <Loaded of={audit}>
@@ -120,7 +125,7 @@ function Audit() {
                 {agree ? 'books agree' : 'books differ'}
               </Badge>
               <Text size="sm">
-                Checked <When at={checked_at} />: {dollars(ledger)} in ledger, logs and usage
+                Checked <When at={checked_at} />: {dollars(ledger)} of the last day in ledger, logs and usage
                 {agree ? '' : `, drift ${dollars(drift)}`}; {answers_compared} answers compared,{' '}
                 {answers_wrong} wrong.
               </Text>

@@ -15,6 +15,9 @@ import { Confirm, Dialog, WorkForm } from '../parts/action.tsx';
 import { DataTable, dollars, Named, ShownOnce, When } from '../parts/show.tsx';
 import { Loaded, NotAllowed, Page } from '../parts/state.tsx';
 
+/** What keys have spent is one request for each: too many to repeat at each call. */
+const SPENT_MS = 30_000;
+
 export default function Keys() {
   const may = useMay('keys:write');
   const keys = useGet<{ data: KeyObject[] }>(may ? '/v1/keys' : null);
@@ -106,7 +109,7 @@ function KeyTable({ rows, onRotated }: { rows: readonly KeyObject[]; onRotated: 
 }
 
 function Spent({ id }: { id: string }) {
-  const key = useGet<{ spent: number }>(`/v1/keys/${id}`);
+  const key = useGet<{ spent: number }>(`/v1/keys/${id}`, SPENT_MS);
   return key.data ? dollars(key.data.spent) : '–';
 }
 

@@ -164,7 +164,8 @@ function Enabled({ webhook: { id, status, url }, change }: EnabledProps) {
 function Deliveries({ id }: { id: string }) {
   const path = `/v1/webhooks/${id}`;
   const deliveries = useGet<{ data: WebhookDelivery[] }>(`${path}/deliveries`);
-  useLiveEvents(() => refreshSoon(path));
+  // A refused call may be a request for these deliveries: loading them again would not end.
+  useLiveEvents(({ type }) => type !== 'call.refused' && refreshSoon(path));
   const work = useWork();
   const test = () =>
     void work.run(async () => {

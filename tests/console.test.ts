@@ -178,6 +178,30 @@ test('a sign-in link signs in once, asks before it replaces a session, and leave
   await stranger.close();
 });
 
+test('the day of Overview and the span of Usage move on', { timeout: TEST_MS_MAX }, async () => {
+  const own = await browser.browser.newContext();
+  own.setDefaultTimeout(SHOWN_MS_MAX);
+  const tab = await own.newPage();
+  await tab.clock.install();
+  const begins: string[] = [];
+  tab.on('request', (request) => {
+    const { pathname, searchParams } = new URL(request.url());
+    const from = searchParams.get('from');
+    if (pathname === '/v1/usage' && from !== null && !searchParams.has('to')) begins.push(from);
+  });
+  await signIn(tab, stack.key);
+  const today = begins[0] as string;
+  await tab.clock.fastForward('24:00:00');
+  await until(() => Date.parse(begins.at(-1) ?? today) - Date.parse(today)).toBeGreaterThan(0);
+  await open('Usage', tab);
+  await tab.getByTestId('usage-cost').waitFor();
+  const before = begins.at(-1) as string;
+  await tab.clock.fastForward('01:00');
+  await until(() => Date.parse(begins.at(-1) ?? before) - Date.parse(before)).toBeGreaterThan(0);
+  expect(await tab.getByTestId('usage-cost').count()).toBe(1);
+  await own.close();
+});
+
 describe('a key that is limited to one dollar', () => {
   /** Signed in by the new key, in a browser of its own. */
   let member: Page;
@@ -485,6 +509,22 @@ test('a computer shows its files, metrics, commands, events and ports', {
   const served = await opened;
   await served.getByRole('link', { name: 'answer.txt' }).waitFor();
   await served.close();
+});
+
+test('a computer that cannot be used says why', { timeout: TEST_MS_MAX }, async () => {
+  for (const [status, title] of [
+    ['unreachable', 'The computer cannot be reached'],
+    ['creating', 'The computer is being created'],
+  ] as const) {
+    await page.route(`**/v1/computers/${computer.id}`, (route) =>
+      route.fulfill({ json: { ...computer, status } }),
+    );
+    await page.goto(`${stack.url}/console/computers/${computer.id}`);
+    await page.getByText(title).waitFor();
+    await keepScreenshot(page, `computer-${status}`);
+    expect(await page.getByRole('button', { name: 'Start' }).count()).toBe(0);
+    await page.unrouteAll();
+  }
 });
 
 test('a webhook is sent a test event, and its deliveries are listed', { timeout: TEST_MS_MAX }, async () => {

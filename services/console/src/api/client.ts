@@ -1,6 +1,6 @@
 // Calls of the API by the session cookie. The session's token against cross-site requests is kept in memory only.
 import { CSRF_HEADER, type SessionObject } from '@switchyard/contracts';
-import { QueryClient, type UseQueryResult, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, QueryClient, type UseQueryResult, useQuery } from '@tanstack/react-query';
 
 /** Sent when the token is not known yet: after a reload. */
 const NO_TOKEN = '?';
@@ -60,13 +60,24 @@ export const queries = new QueryClient({
   },
 });
 
-/** GET of a path, kept up to date by live events (see `refresh`), or repeated every `repeatMs`. */
-export function useGet<T>(path: string | null, repeatMs?: number): UseQueryResult<T> {
+interface GetOptions {
+  /** Repeated every so many milliseconds. */
+  readonly repeatMs?: number;
+  /** Shows the answer of the former path until that of a new one arrives. */
+  readonly keepsFormer?: true;
+}
+
+/** GET of a path, kept up to date by live events (see `refresh`). */
+export function useGet<T>(
+  path: string | null,
+  { repeatMs, keepsFormer }: GetOptions = {},
+): UseQueryResult<T> {
   return useQuery({
     queryKey: [path],
     queryFn: ({ signal }) => json<T>(path as string, { signal }),
     enabled: path !== null,
     refetchInterval: repeatMs ?? false,
+    ...(keepsFormer ? { placeholderData: keepPreviousData } : {}),
   });
 }
 

@@ -27,7 +27,7 @@ interface Sample {
 }
 
 export default function Metrics({ id }: TabProps) {
-  const metrics = useGet<ComputerMetrics>(`/v1/computers/${id}/metrics`, MEASURE_MS);
+  const metrics = useGet<ComputerMetrics>(`/v1/computers/${id}/metrics`, { repeatMs: MEASURE_MS });
   const [samples, setSamples] = useState<readonly Sample[]>([]);
   const { data } = metrics;
   useEffect(() => {

@@ -1,6 +1,6 @@
 // One computer: its state, and a tab each for what can be done with it.
 import { Anchor, Button, Group, SimpleGrid, Stack, Tabs, Text } from '@mantine/core';
-import type { ComputerObject } from '@switchyard/contracts';
+import type { ComputerObject, ComputerStatus } from '@switchyard/contracts';
 import { type ComponentType, lazy, Suspense, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { call, refresh, useGet } from '../api/client.ts';
@@ -28,6 +28,26 @@ const TABS: Record<string, Tab> = {
   Activity: { Part: lazy(() => import('../computer/activity.tsx')) },
 };
 
+/** Why a computer cannot be used now, and what to do. */
+const UNUSABLE: Record<Exclude<ComputerStatus, 'running'>, { title: string; text: string }> = {
+  creating: {
+    title: 'The computer is being created',
+    text: 'Its image is being pulled. It can be used once it runs.',
+  },
+  stopped: {
+    title: 'The computer is stopped',
+    text: 'Start it to use its terminal, files and ports. The files in /workspace are kept.',
+  },
+  unreachable: {
+    title: 'The computer cannot be reached',
+    text: 'Its host does not answer. The computer is back when its host is, and is not charged meanwhile.',
+  },
+  error: {
+    title: 'The computer has failed',
+    text: 'It cannot be started again. Delete it, and create another one.',
+  },
+};
+
 export default function Computer({ id }: { id: string }) {
   const computer = useGet<ComputerObject>(`/v1/computers/${id}`);
   return (
@@ -46,9 +66,7 @@ export default function Computer({ id }: { id: string }) {
             {loaded.status === 'running' ? (
               <Parts id={id} />
             ) : (
-              <Empty title="The computer is stopped">
-                Start it to use its terminal, files and ports. The files in /workspace are kept.
-              </Empty>
+              <Empty title={UNUSABLE[loaded.status].title}>{UNUSABLE[loaded.status].text}</Empty>
             )}
           </Stack>
         )}
@@ -87,11 +105,12 @@ function State({
       {error && <Text size="sm">{error}</Text>}
       {mayWrite && (
         <Group>
-          {status === 'running' ? (
+          {status === 'running' && (
             <Button variant="default" size="compact-sm" loading={work.busy} onClick={() => act('stop')}>
               Stop
             </Button>
-          ) : (
+          )}
+          {status === 'stopped' && (
             <Button size="compact-sm" loading={work.busy} onClick={() => act('start')}>
               Start
             </Button>

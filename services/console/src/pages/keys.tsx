@@ -109,7 +109,7 @@ function KeyTable({ rows, onRotated }: { rows: readonly KeyObject[]; onRotated: 
 }
 
 function Spent({ id }: { id: string }) {
-  const key = useGet<{ spent: number }>(`/v1/keys/${id}`, SPENT_MS);
+  const key = useGet<{ spent: number }>(`/v1/keys/${id}`, { repeatMs: SPENT_MS });
   return key.data ? dollars(key.data.spent) : '–';
 }
 

@@ -1,7 +1,7 @@
 // What is happening now: spending, calls a minute, computers, and the latest events.
 import { Anchor, Paper, Progress, SimpleGrid, Stack, Text } from '@mantine/core';
 import type { AccountObject, ComputerObject, StreamedEvent, UsageReport } from '@switchyard/contracts';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import { Link } from 'wouter';
 import { useGet } from '../api/client.ts';
 import { useLiveEvents } from '../api/live.ts';
@@ -9,8 +9,11 @@ import { useMay } from '../api/session.ts';
 import { EventLine } from '../parts/event-line.tsx';
 import { Code, dollars, Figure } from '../parts/show.tsx';
 import { Empty, Loaded, Page, Panel } from '../parts/state.tsx';
+import { useNow } from '../parts/use-now.ts';
+import { callOf, ofLastMinute, type RecentCall } from './recent-calls.ts';
 
 const LATEST_MAX = 12;
+const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 
 export default function Overview() {
@@ -36,7 +39,7 @@ export default function Overview() {
 }
 
 function Figures() {
-  const [today] = useState(() => new Date(new Date().setHours(0, 0, 0, 0)).toISOString());
+  const today = new Date(new Date(useNow(MINUTE_MS)).setHours(0, 0, 0, 0)).toISOString();
   const account = useGet<AccountObject>('/v1/account');
   const usage = useGet<UsageReport>(`/v1/usage?from=${encodeURIComponent(today)}`);
   const mayComputers = useMay('computers:read');
@@ -86,40 +89,32 @@ function Figures() {
         <Figure
           name="Computers running"
           hint={
-            running.length > 0 ? (
+            computers.data &&
+            (running.length > 0 ? (
               `${dollars(running.reduce((sum, { cost }) => sum + cost, 0))} so far`
             ) : (
               <Anchor component={Link} href="/console/computers" size="xs" underline="always">
                 Create one
               </Anchor>
-            )
+            ))
           }
         >
-          {mayComputers ? running.length : '–'}
+          {computers.data ? running.length : '–'}
         </Figure>
       </Paper>
     </SimpleGrid>
   );
 }
 
-/** Counted from live events of the last minute. */
 function useCallsPerMinute() {
-  const [calls, setCalls] = useState<readonly { at: number; failed: boolean }[]>([]);
-  useLiveEvents(({ type, data }) => {
-    if (type !== 'call.completed' && type !== 'call.refused') return;
-    const failed = type === 'call.refused' || data.status !== 'ok';
-    setCalls((before) => [...before, { at: Date.now(), failed }]);
+  const now = useNow(SECOND_MS);
+  const [calls, setCalls] = useState<readonly RecentCall[]>([]);
+  useLiveEvents((event) => {
+    const call = callOf(event, Date.now());
+    if (call) setCalls((before) => [...ofLastMinute(before, Date.now()), call]);
   });
-  useEffect(() => {
-    const timer = setInterval(() => {
-      const since = Date.now() - MINUTE_MS;
-      setCalls((before) =>
-        before.some(({ at }) => at < since) ? before.filter(({ at }) => at >= since) : before,
-      );
-    }, 1_000);
-    return () => clearInterval(timer);
-  }, []);
-  return { perMinute: calls.length, errors: calls.filter(({ failed }) => failed).length };
+  const recent = ofLastMinute(calls, now);
+  return { perMinute: recent.length, errors: recent.filter(({ failed }) => failed).length };
 }
 
 function Latest() {

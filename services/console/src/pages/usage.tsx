@@ -6,10 +6,12 @@ import { useGet } from '../api/client.ts';
 import { Download } from '../parts/download.tsx';
 import { DataTable, dollars, Figure } from '../parts/show.tsx';
 import { Empty, Loaded, Loading, Page, Panel } from '../parts/state.tsx';
+import { useNow } from '../parts/use-now.ts';
 
 const CostChart = lazy(() => import('../parts/cost-chart.tsx'));
 
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const SPANS = {
   day: { label: 'Last 24 hours', ms: 24 * HOUR_MS, interval: 'hour' },
   month: { label: 'Last 30 days', ms: 30 * 24 * HOUR_MS, interval: 'day' },
@@ -22,18 +24,17 @@ const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 export default function Usage() {
   const [span, setSpan] = useState<Span>('day');
   const [group, setGroup] = useState<string>('model');
-  const [now, setNow] = useState(Date.now);
+  const now = useNow(MINUTE_MS);
   const { ms, interval } = SPANS[span];
   const from = new Date(now - ms).toISOString();
-  const time = `from=${from}&tz=${encodeURIComponent(zone)}`;
-  const series = useGet<UsageReport>(`/v1/usage?${time}&interval=${interval}`);
-  const groups = useGet<UsageReport>(`/v1/usage?from=${from}&group_by=${group}`);
-  const before = useGet<UsageReport>(`/v1/usage?from=${new Date(now - 2 * ms).toISOString()}&to=${from}`);
+  const seriesPath = `/v1/usage?from=${from}&tz=${encodeURIComponent(zone)}&interval=${interval}`;
+  const beforePath = `/v1/usage?from=${new Date(now - 2 * ms).toISOString()}&to=${from}`;
+  const groupsPath = `/v1/usage?from=${from}&group_by=${group}`;
   return (
     <Page
       title="Usage"
       actions={
-        <Download path={`/v1/usage?${time}&interval=${interval}&format=csv`} name="usage.csv">
+        <Download path={`${seriesPath}&format=csv`} name="usage.csv">
           Export as CSV
         </Download>
       }
@@ -43,10 +44,7 @@ export default function Usage() {
           label="Time"
           data={Object.entries(SPANS).map(([value, { label }]) => ({ value, label }))}
           value={span}
-          onChange={(event) => {
-            setSpan(event.currentTarget.value as Span);
-            setNow(Date.now());
-          }}
+          onChange={(event) => setSpan(event.currentTarget.value as Span)}
         />
         <NativeSelect
           label="Group by"
@@ -55,33 +53,49 @@ export default function Usage() {
           onChange={(event) => setGroup(event.currentTarget.value)}
         />
       </Group>
-      <Loaded of={series}>
-        {(report) => (
-          <>
-            <SimpleGrid cols={{ base: 2, md: 4 }}>
-              <Figure name="Cost" hint={before.data && changeOf(report.total.cost, before.data.total.cost)}>
-                <span data-testid="usage-cost">{dollars(report.total.cost)}</span>
-              </Figure>
-              <Figure name="Calls" hint={before.data && `${before.data.total.calls} in the period before`}>
-                {report.total.calls}
-              </Figure>
-            </SimpleGrid>
-            <Panel title={`Cost by ${interval}`}>
-              {report.data.length === 0 ? (
-                <Empty title="Nothing was used in this time">
-                  Choose a longer one, or make a call in the playground.
-                </Empty>
-              ) : (
-                <Suspense fallback={<Loading />}>
-                  <CostChart rows={report.data} interval={interval} from={report.from} to={report.to} />
-                </Suspense>
-              )}
-            </Panel>
-          </>
-        )}
-      </Loaded>
-      <Loaded of={groups}>{({ data }) => <Groups rows={data} group={group} />}</Loaded>
+      {/* A key each: figures of another span or group are never shown in their place. */}
+      <Total key={span} interval={interval} path={seriesPath} beforePath={beforePath} />
+      <Groups key={`${span} ${group}`} group={group} path={groupsPath} />
     </Page>
+  );
+}
+
+interface TotalProps {
+  readonly interval: string;
+  readonly path: string;
+  /** Of the period before. */
+  readonly beforePath: string;
+}
+
+function Total({ interval, path, beforePath }: TotalProps) {
+  const series = useGet<UsageReport>(path, { keepsFormer: true });
+  const before = useGet<UsageReport>(beforePath, { keepsFormer: true });
+  return (
+    <Loaded of={series}>
+      {(report) => (
+        <>
+          <SimpleGrid cols={{ base: 2, md: 4 }}>
+            <Figure name="Cost" hint={before.data && changeOf(report.total.cost, before.data.total.cost)}>
+              <span data-testid="usage-cost">{dollars(report.total.cost)}</span>
+            </Figure>
+            <Figure name="Calls" hint={before.data && `${before.data.total.calls} in the period before`}>
+              {report.total.calls}
+            </Figure>
+          </SimpleGrid>
+          <Panel title={`Cost by ${interval}`}>
+            {report.data.length === 0 ? (
+              <Empty title="Nothing was used in this time">
+                Choose a longer one, or make a call in the playground.
+              </Empty>
+            ) : (
+              <Suspense fallback={<Loading />}>
+                <CostChart rows={report.data} interval={interval} from={report.from} to={report.to} />
+              </Suspense>
+            )}
+          </Panel>
+        </>
+      )}
+    </Loaded>
   );
 }
 
@@ -91,7 +105,12 @@ function changeOf(now: number, before: number): string {
   return `${share >= 0 ? '+' : '−'}${Math.abs(share).toFixed(0)} % to the period before`;
 }
 
-function Groups({ rows, group }: { rows: readonly UsageRow[]; group: string }) {
+function Groups({ group, path }: { group: string; path: string }) {
+  const groups = useGet<UsageReport>(path, { keepsFormer: true });
+  return <Loaded of={groups}>{({ data }) => <GroupTable rows={data} group={group} />}</Loaded>;
+}
+
+function GroupTable({ rows, group }: { rows: readonly UsageRow[]; group: string }) {
   if (rows.length === 0) return null;
   const most = Math.max(...rows.map(({ cost }) => cost));
   return (

@@ -2,6 +2,7 @@
 import { JsonInput, Text } from '@mantine/core';
 import { useState } from 'react';
 import { Panel } from '../parts/state.tsx';
+import { chancesOf, type DecisionAnswer } from './decision-chances.ts';
 import { ModelChoice, OneCall, type TypeProps } from './model-trial.tsx';
 
 const STATE = { text: 'The parcel never arrived. I want my money back!', amount: 120 };
@@ -17,9 +18,8 @@ const QUESTIONS = {
 const pretty = (value: unknown) => JSON.stringify(value, null, 2);
 
 interface Decided {
-  readonly answers: Record<string, Decision>;
+  readonly answers: Record<string, DecisionAnswer>;
 }
-type Decision = Record<string, unknown> & { probability?: number; probabilities?: Record<string, number> };
 
 export default function Decisions({ models }: TypeProps) {
   const [model, setModel] = useState(models[0]?.id ?? '');
@@ -65,16 +65,12 @@ export default function Decisions({ models }: TypeProps) {
   );
 }
 
-function Answer({ name, decision }: { name: string; decision: Decision }) {
-  const { probability } = decision;
-  const chances =
-    decision.probabilities ??
-    (probability === undefined ? {} : { true: probability, false: 1 - probability });
+function Answer({ name, decision }: { name: string; decision: DecisionAnswer }) {
   const verdict = Object.entries(decision).filter(([, value]) => typeof value !== 'object');
   return (
     <Panel title={name}>
       <Text size="sm">{verdict.map(([field, value]) => `${field}: ${value}`).join(', ')}</Text>
-      {Object.entries(chances).map(([option, chance]) => (
+      {Object.entries(chancesOf(decision)).map(([option, chance]) => (
         <div key={option}>
           <Text size="sm">
             {option}: {(chance * 100).toFixed(1)} %

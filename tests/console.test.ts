@@ -472,13 +472,24 @@ test('every other type of model is tried in the playground, and the code of each
 test('a computer shows its files, metrics, commands, events and ports', {
   timeout: TEST_MS_MAX,
 }, async () => {
-  await api(`/v1/computers/${computer.id}/exec`, { command: 'echo forty > answer.txt' });
+  const command = String.raw`echo forty > answer.txt; printf 'one\r\n' > crlf.txt; printf 'caf\351' > latin-1.txt`;
+  await api(`/v1/computers/${computer.id}/exec`, { command });
   await open('Computers');
   await page.getByRole('link', { name: 'workbench' }).click();
   await page.getByRole('tab', { name: 'Files' }).click();
-  await page.getByRole('row').filter({ hasText: 'answer.txt' }).getByRole('button', { name: 'Edit' }).click();
+  const edit = (file: string) =>
+    page.getByRole('row').filter({ hasText: file }).getByRole('button', { name: 'Edit' }).click();
+  await edit('latin-1.txt');
+  await page.getByRole('alert').filter({ hasText: 'not UTF-8' }).waitFor();
+  await keepScreenshot(page, 'computer-files');
+  await edit('crlf.txt');
+  await page.getByLabel('/workspace/crlf.txt').fill('one\ntwo\n');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await edit('answer.txt');
   expect(await page.getByLabel('/workspace/answer.txt').inputValue()).toBe('forty\n');
   await page.getByLabel('/workspace/answer.txt').fill('forty-two\n');
+  await page.getByRole('tab', { name: 'Ports' }).click();
+  await page.getByRole('tab', { name: 'Files' }).click();
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('cell', { name: 'answer.txt' }).waitFor();
   await page.locator('.drop').dispatchEvent('drop', {
@@ -493,10 +504,12 @@ test('a computer shows its files, metrics, commands, events and ports', {
   await until(() => textOf(page, 'metric-memory')).toMatch(/MB of/);
   await page.getByRole('img', { name: 'Memory over time' }).waitFor();
   await page.getByRole('tab', { name: 'Activity' }).click();
-  await page.getByLabel('Command', { exact: true }).fill('cat answer.txt dropped.txt');
+  await page.getByLabel('Command', { exact: true }).fill('cat answer.txt dropped.txt crlf.txt');
   await page.getByRole('button', { name: 'Run', exact: true }).click();
   await page.getByText(/^Exit code 0 after/).waitFor();
-  expect(await page.getByRole('region', { name: 'Output' }).textContent()).toBe('forty-two\ndropped');
+  expect(await page.getByRole('region', { name: 'Output' }).textContent()).toBe(
+    'forty-two\ndroppedone\r\ntwo\r\n',
+  );
   await page.getByTestId('computer-events').getByText('computer.created').waitFor();
   await page.getByRole('tab', { name: 'Ports' }).click();
   await api(`/v1/computers/${computer.id}/exec`, {

@@ -8,14 +8,19 @@ import { Confirm, useWork } from '../parts/action.tsx';
 import { Download } from '../parts/download.tsx';
 import { bytes, DataTable, When } from '../parts/show.tsx';
 import { Empty, Failure, Loaded } from '../parts/state.tsx';
+import { decodeText, type EditedText, encodeText } from './edited-text.ts';
 
 const EDITABLE_BYTES_MAX = 256 * 1024;
 const filesOf = (id: string, path: string) => `/v1/computers/${id}/files?path=${encodeURIComponent(path)}`;
 const join = (folder: string, name: string) => (folder === '' ? name : `${folder}/${name}`);
 
+interface Edited extends EditedText {
+  readonly path: string;
+}
+
 export default function Workspace({ id }: TabProps) {
   const [path, setPath] = useState('');
-  const [editing, setEditing] = useState<{ path: string; text: string } | null>(null);
+  const [editing, setEditing] = useState<Edited | null>(null);
   const [dragging, setDragging] = useState(false);
   const folder = useGet<WorkspaceFolder>(filesOf(id, path));
   const work = useWork();
@@ -31,7 +36,10 @@ export default function Workspace({ id }: TabProps) {
     send([...event.dataTransfer.files]);
   };
   const edit = (file: string) =>
-    void work.run(async () => setEditing({ path: file, text: await (await call(filesOf(id, file))).text() }));
+    void work.run(async () => {
+      const bytes = await (await call(filesOf(id, file))).arrayBuffer();
+      setEditing({ path: file, ...decodeText(bytes) });
+    });
   if (editing) return <Editor id={id} {...editing} onClose={() => setEditing(null)} />;
   return (
     <Stack
@@ -168,11 +176,12 @@ function Entries({ id, folder, entries, onOpen, onEdit, onChanged }: EntriesProp
   );
 }
 
-function Editor({ id, path, text, onClose }: TabProps & { path: string; text: string; onClose: () => void }) {
+function Editor({ id, path, text, lineEnd, onClose }: TabProps & Edited & { onClose: () => void }) {
   const [content, setContent] = useState(text);
   const work = useWork();
   const save = async () => {
-    if (await work.run(() => upload(filesOf(id, path), new Blob([content]), () => {}))) onClose();
+    const file = new Blob([encodeText({ text: content, lineEnd })]);
+    if (await work.run(() => upload(filesOf(id, path), file, () => {}))) onClose();
   };
   return (
     <Paper withBorder p="md">

@@ -15,13 +15,13 @@ export interface TabProps {
 
 interface Tab {
   readonly Part: ComponentType<TabProps>;
-  /** Stays connected while another tab is shown. */
+  /** Keeps its connections, or what was typed, while another tab is shown. */
   readonly stays?: true;
 }
 
 const TABS: Record<string, Tab> = {
   Terminal: { Part: lazy(() => import('../computer/terminal.tsx')), stays: true },
-  Files: { Part: lazy(() => import('../computer/workspace.tsx')) },
+  Files: { Part: lazy(() => import('../computer/workspace.tsx')), stays: true },
   Desktop: { Part: lazy(() => import('../computer/desktop.tsx')), stays: true },
   Ports: { Part: lazy(() => import('../computer/ports.tsx')) },
   Metrics: { Part: lazy(() => import('../computer/metrics.tsx')), stays: true },
@@ -138,6 +138,8 @@ function Parts({ id }: TabProps) {
   const choose = (name: string) => {
     setTab(name);
     setOpened((before) => [...new Set([...before, name])]);
+    // Commands of the terminal change files, and no event says so.
+    if (name === 'Files') void refresh(`/v1/computers/${id}/files`);
   };
   return (
     <Tabs

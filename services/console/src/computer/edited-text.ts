@@ -1,0 +1,31 @@
+// The text of a file while it is edited. A text field of a browser has only LF: other line ends are kept aside.
+export interface EditedText {
+  readonly text: string;
+  readonly lineEnd: '\n' | '\r\n';
+}
+
+/** @throws Error for a file that saving would change elsewhere than where it was edited */
+export function decodeText(bytes: ArrayBuffer): EditedText {
+  const text = utf8(bytes);
+  const withoutCrlf = text.replaceAll('\r\n', '');
+  const isCrlf = withoutCrlf.length < text.length;
+  if (withoutCrlf.includes('\r') || (isCrlf && withoutCrlf.includes('\n')))
+    throw new Error(
+      'The lines of this file end in different ways, which editing would change. Download it instead.',
+    );
+  return { text: text.replaceAll('\r\n', '\n'), lineEnd: isCrlf ? '\r\n' : '\n' };
+}
+
+export function encodeText({ text, lineEnd }: EditedText): string {
+  return text.replaceAll('\n', lineEnd);
+}
+
+function utf8(bytes: ArrayBuffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    throw new Error('This file is not UTF-8 text, and editing would damage it. Download it instead.', {
+      cause,
+    });
+  }
+}

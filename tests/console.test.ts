@@ -178,6 +178,31 @@ test('a sign-in link signs in once, asks before it replaces a session, and leave
   await stranger.close();
 });
 
+test('a sign-in link outlives an edge that restarts, and a session that is refused', {
+  timeout: TEST_MS_MAX,
+}, async () => {
+  const own = await browser.browser.newContext();
+  own.setDefaultTimeout(SHOWN_MS_MAX);
+  const tab = await own.newPage();
+  const answerSession = async (status: number, code: string, message: string) => {
+    await tab.unrouteAll();
+    await tab.route('**/v1/session', (route) =>
+      route.request().method() === 'GET'
+        ? route.fulfill({ status, json: { error: { code, message } } })
+        : route.continue(),
+    );
+  };
+  await answerSession(503, 'service_unavailable', 'Back in a moment.');
+  const { url } = await api<{ url: string }>('/v1/session/links', {});
+  await tab.goto(url);
+  await tab.getByRole('alert').filter({ hasText: 'Back in a moment.' }).waitFor();
+  await keepScreenshot(tab, 'sign-in-failed');
+  await answerSession(403, 'org_suspended', 'The org is suspended.');
+  await tab.getByRole('button', { name: 'Try again' }).click();
+  await tab.getByTestId('spent-today').waitFor();
+  await own.close();
+});
+
 test('the day of Overview and the span of Usage move on', { timeout: TEST_MS_MAX }, async () => {
   const own = await browser.browser.newContext();
   own.setDefaultTimeout(SHOWN_MS_MAX);
@@ -557,7 +582,7 @@ test('a webhook is sent a test event, and its deliveries are listed', { timeout:
   receiver.close();
 });
 
-test('a switch and a download that fail say so', { timeout: TEST_MS_MAX }, async () => {
+test('a switch, a download and an upload that fail say so', { timeout: TEST_MS_MAX }, async () => {
   const error = { code: 'service_unavailable', message: 'Nothing works right now.' };
   const failed = page.getByRole('alert').filter({ hasText: error.message });
   await page.route(/\/v1\/(webhooks\/|logs\?.*format=csv)/, (route) =>
@@ -569,6 +594,10 @@ test('a switch and a download that fail say so', { timeout: TEST_MS_MAX }, async
   await open('Logs');
   await page.getByRole('button', { name: 'Export as CSV' }).click();
   await failed.waitFor();
+  await page.route('**/v1/files', (route) => route.fulfill({ status: 502, body: '<p>Bad Gateway</p>' }));
+  await open('Files');
+  await page.setInputFiles('input[type=file]', { name: 'a.txt', mimeType: 'text/plain', buffer: DOT_PNG });
+  await page.getByRole('alert').filter({ hasText: 'status 502' }).waitFor();
   await page.unrouteAll();
 });
 

@@ -7,6 +7,7 @@ import { followEvents } from './api/live.ts';
 import { SessionContext } from './api/session.ts';
 import { ReplaceSession } from './pages/replace-session.tsx';
 import { SignIn } from './pages/sign-in.tsx';
+import { Failure } from './parts/state.tsx';
 import { Shell } from './shell.tsx';
 
 /** Reads the token of a sign-in link once, and removes it from the address and the history. */
@@ -19,40 +20,63 @@ function takeLinkToken(): string | null {
 
 const linkToken = takeLinkToken();
 
+function isRefusal(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status < 500;
+}
+
 export function App() {
   const [session, setSession] = useState<SessionObject | null | undefined>(undefined);
+  /** Why a sign-in link, or the session that this browser has, was refused. */
   const [refusal, setRefusal] = useState<string | null>(null);
+  /** The API gave neither a session nor a refusal. */
+  const [failure, setFailure] = useState<Error | null>(null);
   /** A sign-in link that was opened while someone is signed in. */
   const [waitingToken, setWaitingToken] = useState<string | null>(null);
-  const redeem = (token: string) =>
-    signIn({ token }).then(setSession, (error: Error) => {
-      setRefusal(error.message);
+  const enter = async () => {
+    try {
+      const current = await signIn(null);
+      setWaitingToken(linkToken);
+      return current;
+    } catch (error) {
+      if (linkToken === null || !isRefusal(error)) throw error;
+      return signIn({ token: linkToken });
+    }
+  };
+  const begin = () => {
+    setFailure(null);
+    enter().then(setSession, (error: Error) => {
+      if (!isRefusal(error)) return setFailure(error);
+      if (error.code !== 'missing_api_key') setRefusal(error.message);
       setSession(null);
     });
+  };
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the page is loaded
   useEffect(() => {
     whenSignedOut(() => setSession(null));
-    signIn(null).then(
-      (current) => {
-        setWaitingToken(linkToken);
-        setSession(current);
-      },
-      (error: unknown) => {
-        const nobody = error instanceof ApiError && error.status === 401;
-        if (linkToken !== null && nobody) void redeem(linkToken);
-        else setSession(null);
-      },
-    );
+    begin();
   }, []);
   const mayFollow = waitingToken === null && session?.key.permissions.includes('usage:read');
   useEffect(() => (mayFollow ? followEvents() : undefined), [mayFollow]);
+  if (failure)
+    return (
+      <Center mih="100vh" p="md" component="main">
+        <title>Sign in · Switchyard</title>
+        <Failure error={failure} again={begin} />
+      </Center>
+    );
   if (session === undefined)
     return (
       <Center mih="100vh">
         <Loader aria-label="Loading" />
       </Center>
     );
-  if (session === null) return <SignIn refusal={refusal} onSignedIn={setSession} />;
+  if (session === null) {
+    const enterBy = (signedIn: SessionObject) => {
+      setRefusal(null);
+      setSession(signedIn);
+    };
+    return <SignIn refusal={refusal} onSignedIn={enterBy} />;
+  }
   if (waitingToken !== null)
     return (
       <ReplaceSession

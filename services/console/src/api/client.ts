@@ -40,11 +40,27 @@ export async function call(path: string, options: CallOptions = {}): Promise<Res
     },
     ...(body === undefined ? {} : { body: raw ? (body as BodyInit) : JSON.stringify(body) }),
     ...(signal ? { signal } : {}),
+  }).catch((error: Error) => {
+    throw error.name === 'AbortError' ? error : connectionLost(error);
   });
   if (answer.ok) return answer;
-  const { error } = (await answer.json().catch(() => ({}))) as { error?: { code: string; message: string } };
-  if (answer.status === 401 && !path.startsWith('/v1/session')) forgetSession();
-  throw new ApiError(answer.status, error?.code ?? 'unknown', error?.message ?? `status ${answer.status}`);
+  throw refusalOf(path, answer.status, await answer.text());
+}
+
+function connectionLost(cause?: Error): Error {
+  return new Error('Switchyard cannot be reached. Check the connection and try again.', { cause });
+}
+
+/** The error for an answer; one without a session ends the session here. */
+function refusalOf(path: string, status: number, body: string): ApiError {
+  if (status === 401 && !path.startsWith('/v1/session')) forgetSession();
+  try {
+    const { error } = JSON.parse(body) as { error: { code: string; message: string } };
+    return new ApiError(status, error.code, error.message);
+  } catch {
+    // Not of the API: of a proxy before it, for example.
+    return new ApiError(status, 'unknown', `The answer was status ${status} without a reason. Try again.`);
+  }
 }
 
 export async function json<T>(path: string, options?: CallOptions): Promise<T> {
@@ -125,11 +141,10 @@ export function upload(path: string, body: FormData | Blob, onShare: (share: num
     request.open(body instanceof FormData ? 'POST' : 'PUT', path);
     request.setRequestHeader(CSRF_HEADER, csrfToken);
     request.upload.onprogress = ({ loaded, total }) => onShare(total === 0 ? 0 : loaded / total);
-    request.onerror = () => reject(new Error('The connection was lost. Try again.'));
+    request.onerror = () => reject(connectionLost());
     request.onload = () => {
       if (request.status < 300) return resolve();
-      const { error } = JSON.parse(request.responseText) as { error: { code: string; message: string } };
-      reject(new ApiError(request.status, error.code, error.message));
+      reject(refusalOf(path, request.status, request.responseText));
     };
     request.send(body);
   });

@@ -6,7 +6,7 @@ import { useWork } from '../parts/action.tsx';
 import { Failure } from '../parts/state.tsx';
 
 interface SignInProps {
-  /** Why a sign-in link was refused. */
+  /** Why a sign-in link, or the session before, was refused. */
   readonly refusal: string | null;
   readonly onSignedIn: (session: SessionObject) => void;
 }

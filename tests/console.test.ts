@@ -582,12 +582,17 @@ test('a webhook is sent a test event, and its deliveries are listed', { timeout:
   receiver.close();
 });
 
-test('a switch, a download and an upload that fail say so', { timeout: TEST_MS_MAX }, async () => {
+test('what fails says so, and a message that was not sent is kept', { timeout: TEST_MS_MAX }, async () => {
   const error = { code: 'service_unavailable', message: 'Nothing works right now.' };
   const failed = page.getByRole('alert').filter({ hasText: error.message });
-  await page.route(/\/v1\/(webhooks\/|logs\?.*format=csv)/, (route) =>
+  await page.route(/\/v1\/(chat\/|webhooks\/|logs\?.*format=csv)/, (route) =>
     route.fulfill({ status: 503, json: { error } }),
   );
+  await open('Playground');
+  await page.getByLabel('Message').fill('Keep this');
+  await page.getByRole('button', { name: 'Send', exact: true }).click();
+  await failed.waitFor();
+  expect(await page.getByLabel('Message').inputValue()).toBe('Keep this');
   await open('Webhooks');
   await page.getByRole('switch', { name: /Send to http/ }).click({ force: true });
   await failed.waitFor();

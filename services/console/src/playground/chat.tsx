@@ -47,14 +47,17 @@ export default function Chat({ models }: TypeProps) {
   const { history, openCalls } = conversation;
   const next: Message = { role: 'user', content: contentOf(text, image) };
   const isEmpty = text.trim() === '';
-  const canSend = !isEmpty && toolList !== undefined && openCalls.length === 0;
+  const canSend = !isEmpty && toolList !== undefined && openCalls.length === 0 && !conversation.run.busy;
   const ask = () => {
     setText('');
     setImage(null);
-    conversation.send([...history, next]);
+    conversation.send([...history, next], () => {
+      setText((typed) => [text, typed].filter(Boolean).join('\n'));
+      setImage(image);
+    });
   };
   const sendByEnter = (event: KeyboardEvent) => {
-    if (event.key !== 'Enter' || event.shiftKey || !canSend) return;
+    if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing || !canSend) return;
     event.preventDefault();
     ask();
   };
@@ -113,18 +116,25 @@ function useConversation(options: object) {
     run,
     /** Calls of tools that wait for their results. */
     openCalls: last?.role === 'assistant' ? (last.tool_calls ?? []) : [],
-    send(messages: readonly Message[]) {
+    /** @param takeBack without it, messages that get no answer stay in the chat */
+    send(messages: readonly Message[], takeBack?: () => void) {
       setHistory(messages);
       setAnswer(NO_ANSWER);
       run.start(async (signal) => {
         let received = NO_ANSWER;
+        const isAnswered = () => received.text !== '' || received.toolCalls.length > 0;
         try {
           const response = await call(PATH, { body: { ...options, messages }, signal });
           for await (received of chatAnswers(response)) setAnswer(received);
           setSpent((before) => before + (received.usage?.cost ?? 0));
+        } catch (error) {
+          if (takeBack && !isAnswered()) {
+            setHistory(history);
+            takeBack();
+          }
+          throw error;
         } finally {
-          if (received.text !== '' || received.toolCalls.length > 0)
-            setHistory([...messages, toMessage(received)]);
+          if (isAnswered()) setHistory([...messages, toMessage(received)]);
         }
       });
     },

@@ -44,6 +44,15 @@ function userContent(content: string | readonly ContentPart[]): unknown {
   return content.map((part) => (part.type === 'text' ? part : { type: 'image', image: part.image_url.url }));
 }
 
+/** Arguments are no JSON when the model was stopped while it wrote them, or takes none. */
+function parsed(input: string): unknown {
+  try {
+    return JSON.parse(input);
+  } catch {
+    return input === '' ? {} : input;
+  }
+}
+
 function assistantContent(text: string, calls: readonly ToolCall[]): unknown {
   if (calls.length === 0) return text;
   return [
@@ -52,7 +61,7 @@ function assistantContent(text: string, calls: readonly ToolCall[]): unknown {
       type: 'tool-call',
       toolCallId: id,
       toolName: name,
-      input: JSON.parse(input) as unknown,
+      input: parsed(input),
     })),
   ];
 }

@@ -391,6 +391,12 @@ test('a call from elsewhere appears by itself', { timeout: TEST_MS_MAX }, async 
   const before = await calls.count();
   await api('/v1/chat/completions', { model: 'local/chat', messages: [{ role: 'user', content: 'hello' }] });
   await expect.poll(() => calls.count()).toBe(before + 1);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await api('/v1/chat/completions', { model: 'local/chat', messages: [{ role: 'user', content: 'again' }] });
+  await api('/v1/account'); // waits until the event is booked
+  expect(await calls.count()).toBe(before + 1);
+  await page.getByRole('button', { name: 'Go on' }).click();
+  await expect.poll(() => calls.count()).toBe(before + 2);
 });
 
 test('a page shows each new call by itself while 20 a second pass, and its heap does not grow', {

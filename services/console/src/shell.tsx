@@ -50,7 +50,7 @@ export function Shell() {
             <Text fw={700} component={Link} href="/" c="inherit" td="none">
               Switchyard
             </Text>
-            <LiveBadge />
+            {allows(permissions, 'usage:read') && <LiveBadge />}
           </Group>
           <Account />
         </Group>

@@ -47,17 +47,23 @@ export function followEvents(): () => void {
   let hiddenTimer: ReturnType<typeof setTimeout> | undefined;
   const look = () => {
     clearTimeout(hiddenTimer);
-    if (document.hidden) hiddenTimer = setTimeout(() => running?.abort(), HIDDEN_MS_MAX);
+    if (document.hidden) hiddenTimer = setTimeout(disconnect, HIDDEN_MS_MAX);
     else if (!running) void follow(stop.signal);
   };
   document.addEventListener('visibilitychange', look, { signal: stop.signal });
   void follow(stop.signal);
   return () => {
     stop.abort();
-    running?.abort();
+    disconnect();
     clearTimeout(hiddenTimer);
     lastId = null;
   };
+}
+
+/** The loop of the connection may still be in a pause; another one may begin at once. */
+function disconnect(): void {
+  running?.abort();
+  running = null;
 }
 
 async function follow(stop: AbortSignal): Promise<void> {

@@ -3,22 +3,28 @@ import { Button, Group, NativeSelect, Paper, Stack, TextInput, UnstyledButton } 
 import { EVENTS, type StreamedEvent } from '@switchyard/contracts';
 import { useState } from 'react';
 import { useLiveEvents } from '../api/live.ts';
+import { useMay } from '../api/session.ts';
 import { EventLine } from '../parts/event-line.tsx';
 import { Code } from '../parts/show.tsx';
-import { Empty, Page } from '../parts/state.tsx';
+import { Empty, NotAllowed, Page } from '../parts/state.tsx';
 
 const SHOWN_MAX = 200;
 
 export default function Events() {
+  const may = useMay('usage:read');
   const [events, setEvents] = useState<readonly StreamedEvent[]>([]);
-  const [paused, setPaused] = useState(false);
+  /** What is shown while it is paused; events that pass meanwhile are shown afterwards. */
+  const [paused, setPaused] = useState<readonly StreamedEvent[] | null>(null);
   const [type, setType] = useState('');
   const [text, setText] = useState('');
   const [open, setOpen] = useState<string | null>(null);
-  useLiveEvents((event) => {
-    if (!paused) setEvents((before) => [event, ...before].slice(0, SHOWN_MAX));
-  });
-  const shown = events.filter(
+  useLiveEvents((event) => setEvents((before) => [event, ...before].slice(0, SHOWN_MAX)));
+  if (!may) return <NotAllowed page="Events" to="follow events" needs="usage:read" />;
+  const clear = () => {
+    setEvents([]);
+    if (paused) setPaused([]);
+  };
+  const shown = (paused ?? events).filter(
     (event) => (type === '' || event.type === type) && (text === '' || JSON.stringify(event).includes(text)),
   );
   return (
@@ -29,12 +35,12 @@ export default function Events() {
           <Button
             variant="default"
             size="compact-sm"
-            onClick={() => setPaused(!paused)}
-            aria-pressed={paused}
+            onClick={() => setPaused(paused ? null : events)}
+            aria-pressed={paused !== null}
           >
             {paused ? 'Go on' : 'Pause'}
           </Button>
-          <Button variant="default" size="compact-sm" onClick={() => setEvents([])}>
+          <Button variant="default" size="compact-sm" onClick={clear}>
             Clear
           </Button>
         </Group>

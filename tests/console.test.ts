@@ -399,6 +399,25 @@ test('a call from elsewhere appears by itself', { timeout: TEST_MS_MAX }, async 
   await expect.poll(() => calls.count()).toBe(before + 2);
 });
 
+test('a key that may only call models films, and is told what Events needs', {
+  timeout: TEST_MS_MAX,
+}, async () => {
+  const { key } = await api<{ key: string }>('/v1/keys', { name: 'models', permissions: ['models:write'] });
+  const own = await browser.browser.newContext();
+  own.setDefaultTimeout(SHOWN_MS_MAX);
+  const tab = await own.newPage();
+  await tab.goto(stack.url);
+  await tab.getByLabel('API key').fill(key);
+  await tab.getByRole('button', { name: 'Sign in' }).click();
+  await open('Playground', tab);
+  await tab.getByRole('tab', { name: 'Video' }).click();
+  await tab.getByRole('button', { name: 'Film', exact: true }).click();
+  await tab.locator('video').waitFor();
+  await open('Events', tab);
+  await tab.getByText('Sign in with a key that has usage:read.').waitFor();
+  await own.close();
+});
+
 test('a page shows each new call by itself while 20 a second pass, and its heap does not grow', {
   timeout: TEST_MS_MAX + LIVE_SECONDS * 1_000,
 }, async () => {

@@ -76,9 +76,9 @@ export const queries = new QueryClient({
   },
 });
 
-interface GetOptions {
-  /** Repeated every so many milliseconds. */
-  readonly repeatMs?: number;
+interface GetOptions<T> {
+  /** Repeated every so many milliseconds, as long as it is a number. */
+  readonly repeatMs?: number | ((shown: T | undefined) => number | false);
   /** Shows the answer of the former path until that of a new one arrives. */
   readonly keepsFormer?: true;
 }
@@ -86,13 +86,16 @@ interface GetOptions {
 /** GET of a path, kept up to date by live events (see `refresh`). */
 export function useGet<T>(
   path: string | null,
-  { repeatMs, keepsFormer }: GetOptions = {},
+  { repeatMs, keepsFormer }: GetOptions<T> = {},
 ): UseQueryResult<T> {
   return useQuery({
     queryKey: [path],
     queryFn: ({ signal }) => json<T>(path as string, { signal }),
     enabled: path !== null,
-    refetchInterval: repeatMs ?? false,
+    refetchInterval:
+      typeof repeatMs === 'function'
+        ? ({ state }) => repeatMs(state.data as T | undefined)
+        : (repeatMs ?? false),
     ...(keepsFormer ? { placeholderData: keepPreviousData } : {}),
   });
 }

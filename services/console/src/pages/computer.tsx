@@ -48,8 +48,13 @@ const UNUSABLE: Record<Exclude<ComputerStatus, 'running'>, { title: string; text
   },
 };
 
+/** No event says that a creation has failed, or that a host is back. */
+const WAIT_MS = 5_000;
+
 export default function Computer({ id }: { id: string }) {
-  const computer = useGet<ComputerObject>(`/v1/computers/${id}`);
+  const computer = useGet<ComputerObject>(`/v1/computers/${id}`, {
+    repeatMs: (shown) => (shown?.status === 'creating' || shown?.status === 'unreachable') && WAIT_MS,
+  });
   return (
     <Page
       title={computer.data?.name ?? 'Computer'}

@@ -1,4 +1,4 @@
-// A video is a job: it is followed by its live events, and shown when it is there.
+// A video is a job: it is shown when it is there.
 import { Badge, Group, NumberInput, Stack, Text } from '@mantine/core';
 import type { VideoObject } from '@switchyard/contracts';
 import { useState } from 'react';
@@ -6,6 +6,8 @@ import { json, useGet } from '../api/client.ts';
 import { Failure } from '../parts/state.tsx';
 import { Cost, ModelTrial, type TypeProps, useRun } from './model-trial.tsx';
 import { PromptFields, usePrompted } from './prompt-fields.tsx';
+
+const PENDING_MS = 3_000;
 
 export default function FilmVideo({ models }: TypeProps) {
   const [prompted, setPrompted] = usePrompted(models, 'a red boat on the sea');
@@ -41,7 +43,10 @@ export default function FilmVideo({ models }: TypeProps) {
 }
 
 function Job({ id }: { id: string }) {
-  const { data, error } = useGet<VideoObject>(`/v1/videos/${id}`); // loaded again at its events
+  // Its events reach only keys that may read usage.
+  const { data, error } = useGet<VideoObject>(`/v1/videos/${id}`, {
+    repeatMs: (video) => video?.status === 'pending' && PENDING_MS,
+  });
   if (error) return <Failure error={error} />;
   if (!data) return null;
   return (

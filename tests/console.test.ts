@@ -607,6 +607,25 @@ test('a webhook is sent a test event, and its deliveries are listed', { timeout:
   receiver.close();
 });
 
+test('logs are not loaded again while older ones are shown', { timeout: TEST_MS_MAX }, async () => {
+  const { data } = await api<{ data: LogEntry[] }>('/v1/logs?limit=1');
+  const asked: string[] = [];
+  await page.route('**/v1/logs?*', (route) => {
+    const id = new URL(route.request().url()).searchParams.get('after') === null ? 'req_new' : 'req_old';
+    asked.push(id);
+    return route.fulfill({ json: { data: [{ ...data[0], id }], last_id: id, has_more: id === 'req_new' } });
+  });
+  await open('Logs');
+  const rows = page.getByRole('region', { name: 'Logs' }).getByRole('link');
+  await page.getByRole('button', { name: 'Load older' }).click();
+  await until(() => rows.count()).toBe(2);
+  await keepScreenshot(page, 'logs-older');
+  await page.getByRole('button', { name: 'Show the newest' }).click();
+  await until(() => rows.count()).toBe(1);
+  expect(asked.filter((id) => id === 'req_old')).toHaveLength(1);
+  await page.unrouteAll();
+});
+
 test('what fails says so, and a message that was not sent is kept', { timeout: TEST_MS_MAX }, async () => {
   const error = { code: 'service_unavailable', message: 'Nothing works right now.' };
   const failed = page.getByRole('alert').filter({ hasText: error.message });

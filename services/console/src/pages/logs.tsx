@@ -1,10 +1,10 @@
 // Every call and every minute of a computer, newest first, with filters.
-import { Anchor, Button, NativeSelect, SimpleGrid, TextInput } from '@mantine/core';
+import { Anchor, Button, Group, NativeSelect, SimpleGrid, Text, TextInput } from '@mantine/core';
 import { LOG_STATUSES, type LogEntry, MODEL_TYPES } from '@switchyard/contracts';
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { type InfiniteData, type Query, useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { json } from '../api/client.ts';
+import { json, queries } from '../api/client.ts';
 import { Download } from '../parts/download.tsx';
 import { DataTable, dollars, milliseconds, Status, When } from '../parts/show.tsx';
 import { Empty, Loaded, Page } from '../parts/state.tsx';
@@ -19,13 +19,18 @@ interface LogPage {
   readonly has_more: boolean;
 }
 
+type LogPages = Query<LogPage, Error, InfiniteData<LogPage, string>, string[]>;
+
 export default function Logs() {
   const [filters, setFilters] = useState(NO_FILTERS);
   const set = (name: keyof typeof NO_FILTERS, value: string) =>
     setFilters((before) => ({ ...before, [name]: value }));
   const query = new URLSearchParams(Object.entries(filters).filter(([, value]) => value.trim() !== ''));
+  const queryKey = [`/v1/logs?${query}`];
   const logs = useInfiniteQuery({
-    queryKey: [`/v1/logs?${query}`],
+    queryKey,
+    // All pages are loaded again at once: at each call that would be too many requests.
+    enabled: ({ state: { data } }: LogPages) => data === undefined || data.pages.length === 1,
     initialPageParam: '',
     queryFn: ({ pageParam, signal }) =>
       json<LogPage>(`/v1/logs?${query}${pageParam && `&after=${encodeURIComponent(pageParam)}`}`, {
@@ -79,15 +84,25 @@ export default function Logs() {
           return (
             <>
               <LogTable rows={rows} />
-              {logs.hasNextPage && (
-                <Button
-                  variant="default"
-                  loading={logs.isFetchingNextPage}
-                  onClick={() => void logs.fetchNextPage()}
-                >
-                  Load older
-                </Button>
-              )}
+              <Group>
+                {logs.hasNextPage && (
+                  <Button
+                    variant="default"
+                    loading={logs.isFetchingNextPage}
+                    onClick={() => void logs.fetchNextPage()}
+                  >
+                    Load older
+                  </Button>
+                )}
+                {pages.length > 1 && (
+                  <>
+                    <Button variant="default" onClick={() => void queries.resetQueries({ queryKey })}>
+                      Show the newest
+                    </Button>
+                    <Text size="sm">New calls do not appear while older ones are shown.</Text>
+                  </>
+                )}
+              </Group>
             </>
           );
         }}

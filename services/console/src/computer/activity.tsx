@@ -130,11 +130,12 @@ function Result({ id, exec }: TabProps & { exec: string }) {
   const found = useGet<ExecObject>(`/v1/computers/${id}/execs/${exec}`);
   return (
     <Loaded of={found}>
-      {({ result, error }) => (
-        <Code label={result ? `Exit code ${result.exit_code}` : 'No result yet'}>
-          {result?.stdout ?? error?.message ?? ''}
-        </Code>
-      )}
+      {({ result, error }) => {
+        if (error) return <Failure error={new Error(error.message)} />;
+        if (!result) return <Text size="sm">No result yet</Text>;
+        const cut = result.truncated ? ', the output was cut' : '';
+        return <Code label={`Exit code ${result.exit_code}${cut}`}>{result.stdout}</Code>;
+      }}
     </Loaded>
   );
 }

@@ -1,6 +1,12 @@
 // The account: how the org pays, its credits and statements, and whether its books agree.
 import { Badge, Button, Group, NumberInput, SimpleGrid, Stack, Text } from '@mantine/core';
-import type { AccountObject, accountAudit, creditObject, StatementSummary } from '@switchyard/contracts';
+import {
+  type AccountObject,
+  type accountAudit,
+  type creditObject,
+  LIST_LIMIT_MAX,
+  type StatementSummary,
+} from '@switchyard/contracts';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call, json, refresh, useGet } from '../api/client.ts';
@@ -146,7 +152,7 @@ function Audit() {
 }
 
 function Credits() {
-  const credits = useGet<{ data: CreditObject[] }>('/v1/credits');
+  const credits = useGet<{ data: CreditObject[] }>(`/v1/credits?limit=${LIST_LIMIT_MAX}`);
   const mayWrite = useMay('operator');
   return (
     <Panel

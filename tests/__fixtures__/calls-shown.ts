@@ -27,10 +27,8 @@ export async function measureCallsShown(
 ): Promise<CallsShown> {
   await page.evaluate(`(() => {
     globalThis.shownAt = {};
-    const note = (row) => { if (row.dataset?.event) shownAt[row.dataset.event] ??= Date.now(); };
-    new MutationObserver((changes) => {
-      for (const { addedNodes } of changes) for (const node of addedNodes) note(node);
-    }).observe(document.getElementById('main'), { childList: true, subtree: true });
+    const note = (row) => { shownAt[row.dataset.event] ??= Date.now(); };
+    new MutationObserver(() => document.querySelectorAll('[data-event]').forEach(note)).observe(document.getElementById('main'), { childList: true, subtree: true });
   })()`);
   const answeredAt = new Map<string, number>();
   const started = Date.now();

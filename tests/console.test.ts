@@ -101,7 +101,8 @@ async function keepScreenshot(of: Page, name: string): Promise<void> {
   if (SCREENSHOTS) await of.screenshot({ path: join(SCREENSHOTS, `${name}.png`) });
 }
 
-const textOf = async (tab: Page, testId: string) => (await tab.getByTestId(testId).textContent()) ?? '';
+const shownBy = (tab: Page, testId: string) => tab.getByTestId(testId).filter({ visible: true });
+const textOf = async (tab: Page, testId: string) => (await shownBy(tab, testId).textContent()) ?? '';
 const until = (what: () => unknown) => expect.poll(what, { timeout: SHOWN_MS_MAX });
 
 async function api<T>(path: string, body?: unknown, key = stack.key): Promise<T> {
@@ -467,7 +468,7 @@ test('every other type of model is tried in the playground, and the code of each
   const codes: [file: string, code: string][] = [];
   const keepCode = async (tab: string) => {
     for (const [kind, ending] of CODE_KINDS) {
-      await page.getByText(kind, { exact: true }).click();
+      await page.getByText(kind, { exact: true }).filter({ visible: true }).click();
       const code = page.getByRole('region', { name: `The same call with ${kind}`, exact: true });
       codes.push([`${tab}-${kind.replace(' ', '-')}.${ending}`, (await code.textContent()) ?? '']);
     }
@@ -476,7 +477,7 @@ test('every other type of model is tried in the playground, and the code of each
     await page.getByRole('tab', { name: tab }).click();
     await page.getByRole('button', { name: action, exact: true }).click();
     await done();
-    await page.getByTestId('cost').waitFor();
+    await shownBy(page, 'cost').waitFor();
     await keepCode(tab);
   };
   await keepCode('Chat');
@@ -502,9 +503,13 @@ test('every other type of model is tried in the playground, and the code of each
   });
   const buffer = Buffer.from(await spoken.arrayBuffer());
   await page.getByRole('tab', { name: 'Transcription' }).click();
-  await page.setInputFiles('input[type=file]', { name: 'digits.wav', mimeType: 'audio/wav', buffer });
+  const audio = page.getByRole('tabpanel').locator('input[type=file]');
+  await audio.setInputFiles({ name: 'digits.wav', mimeType: 'audio/wav', buffer });
   await page.getByRole('button', { name: 'Transcribe', exact: true }).click();
-  await page.getByText('seven three nine one').waitFor();
+  await page.getByText('seven three nine one').filter({ visible: true }).waitFor();
+  await page.getByRole('tab', { name: 'Embeddings' }).click();
+  await page.getByRole('region', { name: 'Similarity of each pair of texts' }).waitFor(); // is still there
+  await page.getByRole('tab', { name: 'Transcription' }).click();
   await keepCode('Transcription');
   const folder = await mkdtemp(join(tmpdir(), 'console-code-'));
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));

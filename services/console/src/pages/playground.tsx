@@ -19,9 +19,20 @@ const TYPES = Object.keys(MODEL_TYPES) as ModelType[];
 
 export default function Playground() {
   const [type, setType] = useState<ModelType>('language');
+  /** They stay, with what was typed and answered, while another one is shown. */
+  const [opened, setOpened] = useState<readonly ModelType[]>(['language']);
+  const choose = (chosen: ModelType) => {
+    setType(chosen);
+    setOpened((before) => [...new Set([...before, chosen])]);
+  };
   return (
     <Page title="Playground">
-      <Tabs value={type} onChange={(chosen) => chosen && setType(chosen as ModelType)} keepMounted={false}>
+      <Tabs
+        value={type}
+        onChange={(chosen) => chosen && choose(chosen as ModelType)}
+        // React's Activity would end the effects, and with them the audio, of a hidden tab.
+        keepMountedMode="display-none"
+      >
         <Tabs.List mb="md">
           {TYPES.map((one) => (
             <Tabs.Tab key={one} value={one}>
@@ -33,13 +44,15 @@ export default function Playground() {
           const { Part } = PARTS[one];
           return (
             <Tabs.Panel key={one} value={one} maw={820}>
-              <WithModels type={one}>
-                {(models) => (
-                  <Suspense fallback={<Loading />}>
-                    <Part models={models} />
-                  </Suspense>
-                )}
-              </WithModels>
+              {opened.includes(one) && (
+                <WithModels type={one}>
+                  {(models) => (
+                    <Suspense fallback={<Loading />}>
+                      <Part models={models} />
+                    </Suspense>
+                  )}
+                </WithModels>
+              )}
             </Tabs.Panel>
           );
         })}

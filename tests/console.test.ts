@@ -527,7 +527,7 @@ test('every other type of model is tried in the playground, and the code of each
 test('a computer shows its files, metrics, commands, events and ports', {
   timeout: TEST_MS_MAX,
 }, async () => {
-  const command = String.raw`echo forty > answer.txt; printf 'one\r\n' > crlf.txt; printf 'caf\351' > latin-1.txt`;
+  const command = String.raw`echo forty > answer.txt; printf 'one\r\n' > crlf.txt; printf 'gr\303\274n caf\351' > latin-1.txt`;
   await api(`/v1/computers/${computer.id}/exec`, { command });
   await open('Computers');
   await page.getByRole('link', { name: 'workbench' }).click();
@@ -559,11 +559,11 @@ test('a computer shows its files, metrics, commands, events and ports', {
   await until(() => textOf(page, 'metric-memory')).toMatch(/MB of/);
   await page.getByRole('img', { name: 'Memory over time' }).waitFor();
   await page.getByRole('tab', { name: 'Activity' }).click();
-  await page.getByLabel('Command', { exact: true }).fill('cat answer.txt dropped.txt crlf.txt');
+  await page.getByLabel('Command', { exact: true }).fill('cat answer.txt dropped.txt crlf.txt latin-1.txt');
   await page.getByRole('button', { name: 'Run', exact: true }).click();
   await page.getByText(/^Exit code 0 after/).waitFor();
   expect(await page.getByRole('region', { name: 'Output' }).textContent()).toBe(
-    'forty-two\ndroppedone\r\ntwo\r\n',
+    'forty-two\ndroppedone\r\ntwo\r\ngrün caf\uFFFD',
   );
   await page.getByTestId('computer-events').getByText('computer.created').waitFor();
   await page.getByRole('tab', { name: 'Ports' }).click();

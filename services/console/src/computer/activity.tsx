@@ -12,6 +12,8 @@ import { Code, DataTable, milliseconds } from '../parts/show.tsx';
 import { Empty, Failure, Loaded, Panel } from '../parts/state.tsx';
 
 const EVENTS_SHOWN_MAX = 100;
+/** Of a command that writes without end. */
+const OUTPUT_CHARS_MAX = 256 * 1024;
 
 export default function Activity({ id }: TabProps) {
   const mayRead = useMay('usage:read');
@@ -35,12 +37,15 @@ function RunCommand({ id }: TabProps) {
     setEnd(null);
     void work.run(async () => {
       for await (const happened of execEvents(id, command)) {
-        if (happened.type === 'output') setOutput((before) => before + textOf(happened));
-        if (happened.type === 'exit')
-          setEnd(`Exit code ${happened.exit_code} after ${milliseconds(happened.duration_ms)}`);
+        if (happened.type === 'output')
+          setOutput((before) => (before + textOf(happened)).slice(-OUTPUT_CHARS_MAX));
         if (happened.type === 'error') throw new Error(happened.error.message);
+        if (happened.type === 'exit') {
+          setEnd(`Exit code ${happened.exit_code} after ${milliseconds(happened.duration_ms)}`);
+          return refresh(`/v1/computers/${id}/execs`);
+        }
       }
-      await refresh(`/v1/computers/${id}/execs`);
+      throw new Error('The connection was lost before the command ended.');
     });
   };
   return (
@@ -62,7 +67,9 @@ function RunCommand({ id }: TabProps) {
         </Group>
       </form>
       {work.error && <Failure error={work.error} />}
-      {output !== null && <Code label="Output">{output}</Code>}
+      {output !== null && (
+        <Code label={output.length === OUTPUT_CHARS_MAX ? 'Output, the end of it' : 'Output'}>{output}</Code>
+      )}
       {end && (
         <Text size="sm" role="status">
           {end}
@@ -79,7 +86,8 @@ async function* execEvents(id: string, command: string): AsyncGenerator<ExecEven
 }
 
 function textOf({ data, encoding }: ExecEvent & { type: 'output' }): string {
-  return encoding === 'utf-8' ? data : atob(data);
+  if (encoding === 'utf-8') return data;
+  return new TextDecoder().decode(Uint8Array.from(atob(data), (byte) => byte.charCodeAt(0)));
 }
 
 function Commands({ id }: TabProps) {

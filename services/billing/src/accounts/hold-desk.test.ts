@@ -3,7 +3,14 @@ import { FakeClock } from '@switchyard/testing';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Budget } from './budget.ts';
-import { HOLD_LEASE_MS, HOLD_WAIT_MS_MAX, HoldDesk, type Limit, SETTLED_MS_MAX } from './hold-desk.ts';
+import {
+  COMPUTER_MINUTES_MAX,
+  HOLD_LEASE_MS,
+  HOLD_WAIT_MS_MAX,
+  HoldDesk,
+  type Limit,
+  SETTLED_MS_MAX,
+} from './hold-desk.ts';
 import { ALL_OF_TIME, windowOf } from './windows.ts';
 
 const ORG = 'org_a';
@@ -160,13 +167,40 @@ describe('what was settled', () => {
     expect(limit.budget.held).toBe(0n);
   });
 
-  test('and never reaches the ledger stops counting after a while', () => {
+  test('and is not booked in time still counts, until it is booked or dropped', () => {
     const limit = limitOf(100n);
-    const { call } = ask([limit], 20n);
-    desk.settle(call, call, 20n);
+    const [late, lost] = [ask([limit], 20n).call, ask([limit], 30n).call];
+    for (const call of [late, lost]) desk.settle(call, call, 20n);
+    expect(desk.overdue).toEqual([]);
     clock.advance(SETTLED_MS_MAX + 1);
-    expect(desk.sweep().lostEvents).toEqual([call]);
-    expect(limit.budget.available).toBe(100n);
+    const { overdue } = desk;
+    expect(overdue).toEqual([late, lost]);
+    expect(limit.budget.available).toBe(60n);
+    limit.budget.booked(late, 20n, clock.now());
+    desk.booked(late, ORG);
+    expect(desk.drop(overdue)).toEqual([lost]);
+    expect([limit.budget.available, desk.overdue]).toEqual([80n, []]);
+  });
+
+  test('and is overdue takes no place among the minutes of its computer', async () => {
+    const limit = limitOf(10_000n);
+    const minute = (index: number) => ({
+      ...{
+        call: `cmp_a:run:${index}`,
+        org: ORG,
+        limits: [limit],
+        amount: 1n,
+        exact: true,
+        computer: 'cmp_a',
+      },
+    });
+    for (let index = 0; index < COMPUTER_MINUTES_MAX; index += 1) {
+      await desk.take(minute(index));
+      desk.settle(minute(index).call, minute(index).call, 1n);
+    }
+    await expect(desk.take(minute(100))).rejects.toMatchObject({ code: 'service_unavailable' });
+    clock.advance(SETTLED_MS_MAX + 1);
+    expect(await desk.take(minute(100))).toMatchObject({ granted: 1n });
   });
 });
 
@@ -179,7 +213,7 @@ test('a hold without renewal expires and admits waiting calls; a renewed hold st
   desk.renew({ call: kept.call, org: ORG, limits: [limit], amount: 50n, exact: false });
   const waiting = ask([limit], 40n);
   clock.advance(2);
-  expect(desk.sweep().lostCalls).toEqual([lost.call]);
+  expect(desk.sweep()).toEqual([lost.call]);
   expect(await waiting.hold).toMatchObject({ granted: 40n });
 });
 

@@ -8,9 +8,9 @@ import type { Budget } from './budget.ts';
 export const HOLD_WAIT_MS_MAX = 10_000;
 /** A hold that was not renewed for this long belongs to a dead process. */
 export const HOLD_LEASE_MS = 6_000;
-/** A settled cost whose event has not arrived after this long is dropped. */
+/** A settled cost whose event is not booked after this long is overdue: the event may have been lost. */
 export const SETTLED_MS_MAX = 120_000;
-/** Minutes of a computer that may be held or not yet booked: those of its run, and as many of runs that end. */
+/** Minutes of a computer that may be held or on the way to the ledger: those of its run, and as many of runs that end. */
 export const COMPUTER_MINUTES_MAX = 2 * MINUTES_AHEAD;
 
 /** A budget, and the error for a call that the budget refuses. */
@@ -130,24 +130,32 @@ export class HoldDesk {
     this.#wake(org);
   }
 
-  /**
-   * Ends expired holds and drops settlements that timed out.
-   * @returns ids of settled events that never reached the ledger, and of calls whose router is dead
-   */
-  sweep(): { lostCalls: string[]; lostEvents: string[] } {
+  /** Ends expired holds. @returns ids of their calls, whose router is dead */
+  sweep(): string[] {
     const now = this.#clock.monotonic();
-    const lostCalls = [...this.#held].filter(([, { renewedAt }]) => now - renewedAt > HOLD_LEASE_MS);
-    for (const [call, { limits }] of lostCalls) {
+    const lost = [...this.#held].filter(([, { renewedAt }]) => now - renewedAt > HOLD_LEASE_MS);
+    for (const [call, { limits }] of lost) {
       this.#held.delete(call);
       for (const { budget } of limits) budget.release(call);
     }
-    const lostEvents = [...this.#settled].filter(([, { since }]) => now - since > SETTLED_MS_MAX);
-    for (const [event, { limits }] of lostEvents) {
+    for (const org of [...this.#waiting.keys()]) this.#wake(org);
+    return lost.map(([call]) => call);
+  }
+
+  /** Ids of the settled events that are not booked in time. They count until they are booked or dropped. */
+  get overdue(): string[] {
+    return [...this.#settled].filter(([, { since }]) => this.#isOverdue(since)).map(([event]) => event);
+  }
+
+  /** Stops counting settled events that never came. @returns ids of those that were not booked meanwhile */
+  drop(events: readonly string[]): string[] {
+    const lost = events.filter((event) => this.#settled.has(event));
+    for (const event of lost) {
+      for (const { budget } of this.#settled.get(event)?.limits ?? []) budget.unsettle(event);
       this.#settled.delete(event);
-      for (const { budget } of limits) budget.unsettle(event);
     }
     for (const org of [...this.#waiting.keys()]) this.#wake(org);
-    return { lostCalls: lostCalls.map(([call]) => call), lostEvents: lostEvents.map(([event]) => event) };
+    return lost;
   }
 
   /** Refuses all waiting calls, because this owner has lost the partition. */
@@ -185,12 +193,20 @@ export class HoldDesk {
     return { granted: left, capped: true };
   }
 
-  /** Whether a computer has as many minutes as it may have, besides this one. */
+  #isOverdue(since: number): boolean {
+    return this.#clock.monotonic() - since > SETTLED_MS_MAX;
+  }
+
+  /**
+   * Whether a computer has as many minutes as it may have, besides this one. Overdue ones do not count: a computer keeps
+   * running while booking is stalled.
+   */
   #isFull({ call, computer }: HoldRequest): boolean {
     if (computer === undefined || this.#held.has(call)) return false;
+    const isMinute = (id: string) => id.startsWith(`${computer}:`);
     let minutes = 0;
-    for (const ids of [this.#held.keys(), this.#settled.keys()])
-      for (const id of ids) if (id.startsWith(`${computer}:`)) minutes += 1;
+    for (const id of this.#held.keys()) if (isMinute(id)) minutes += 1;
+    for (const [id, { since }] of this.#settled) if (isMinute(id) && !this.#isOverdue(since)) minutes += 1;
     return minutes >= COMPUTER_MINUTES_MAX;
   }
 

@@ -1,6 +1,7 @@
 // The accounts of the instance that owns the partition. They open when billing has caught up with the stream and every
 // router has renewed its holds. They are swept during the ownership and close with it.
 import { HOLD_RENEW_MS } from '@switchyard/contracts';
+import { repeat } from '@switchyard/service';
 import { catchUp } from '../catch-up.ts';
 import type { PartitionDeps } from '../partition-deps.ts';
 import { namesEver } from '../partitions/partition.ts';
@@ -10,6 +11,8 @@ import type { AccountRecords } from './records.ts';
 /** One renewal interval of the routers, plus the time of delivery. */
 const LEARN_MS = HOLD_RENEW_MS + 500;
 const SWEEP_MS = 1_000;
+/** Time between two searches for settled events that never came. */
+const SEARCH_MS = 10_000;
 /** Time between two checks whether the ownership has ended while the sums are recovered. */
 const RECHECK_MS = 500;
 
@@ -31,15 +34,34 @@ export function openAccounts(deps: OpenAccountsDeps): OpenedAccounts {
     ...{ store, progress, clock, records },
     partitions: namesEver(partition.layout),
   });
-  const sweeping = setInterval(() => {
-    const { lostCalls, lostEvents } = accounts.desk.sweep();
-    if (lostCalls.length > 0) logger.warn({ calls: lostCalls }, 'holds of a router that is gone have ended');
-    if (lostEvents.length > 0)
-      logger.error(
-        { alarm: 'settled_not_booked', events: lostEvents },
-        'calls were settled and their events never came',
-      );
-  }, SWEEP_MS);
+  const { desk } = accounts;
+  /** Whether everything that was published before the call is booked. */
+  const caughtUp = async () => {
+    const asked = clock.now();
+    return (await catchUp(deps)).getTime() >= asked;
+  };
+  const sweep = async () => {
+    const calls = desk.sweep();
+    if (calls.length > 0) logger.warn({ calls }, 'holds of a router that is gone have ended');
+  };
+  /** An event that is not booked in time may still wait in the stream, and its cost would be free for that time. */
+  const dropLost = async () => {
+    const { overdue } = desk;
+    if (overdue.length === 0 || !(await caughtUp())) return;
+    const events = desk.drop(overdue);
+    if (events.length > 0)
+      logger.error({ alarm: 'settled_not_booked', events }, 'calls were settled and their events never came');
+  };
+  const sweeping = repeat({ everyMs: SWEEP_MS, clock, logger, failed: 'holds could not be swept' }, sweep);
+  const searching = repeat(
+    {
+      everyMs: SEARCH_MS,
+      clock,
+      logger,
+      failed: 'settled events could not be searched for; they still count',
+    },
+    dropLost,
+  );
   return {
     accounts,
     async admit(signal) {
@@ -48,14 +70,14 @@ export function openAccounts(deps: OpenAccountsDeps): OpenedAccounts {
       const learnt = new Promise<void>((resolve) => {
         clock.after(LEARN_MS, resolve);
       });
-      for (let asked = clock.now(); !signal.aborted; asked = clock.now())
-        if ((await catchUp(deps)).getTime() >= asked) break;
+      while (!signal.aborted && !(await caughtUp()));
       await learnt;
-      if (!signal.aborted) accounts.desk.open();
+      if (!signal.aborted) desk.open();
     },
     close() {
-      clearInterval(sweeping);
-      accounts.desk.close();
+      void sweeping.stop();
+      void searching.stop();
+      desk.close();
     },
   };
 }

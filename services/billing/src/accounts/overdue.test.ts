@@ -1,0 +1,66 @@
+// Settled costs whose events are not booked in time: they count while the events wait in the stream.
+import { openBucket } from '@switchyard/bus';
+import { FakeClock } from '@switchyard/testing';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { startBooking, storeInTurn } from '../fixtures/booking.ts';
+import { completed, credited, ORG, TIME } from '../fixtures/events.ts';
+import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
+import { orgRecord } from '../fixtures/org-record.ts';
+import { SETTLED_MS_MAX } from './hold-desk.ts';
+
+const BUSY_MS = 20_000;
+let installation: TestInstallation;
+
+beforeAll(async () => {
+  installation = await startInstallation();
+}, 60_000);
+
+afterAll(() => installation?.stop());
+
+test('credits that are spent stay spent while booking is stalled; an event that never came is dropped', async () => {
+  const { client, database } = installation;
+  await (await openBucket(client.bus, 'orgs')).put(
+    ORG,
+    orgRecord(ORG, { billing: 'prepaid', monthly_limit: null }, TIME),
+  );
+  const stalled = Promise.withResolvers<void>();
+  const atLedger = Promise.withResolvers<void>();
+  let isAway = false;
+  const store = storeInTurn(database.store, async () => {
+    if (!isAway) return;
+    atLedger.resolve();
+    await stalled.promise;
+  });
+  const clock = new FakeClock();
+  const { accounts, progress, stop } = await startBooking({ bus: client.bus, store, clock });
+  accounts.desk.open();
+  await client.publish(credited('crd_1', 100n));
+  await expect.poll(() => database.store.ledger.countDocuments(), { timeout: BUSY_MS }).toBe(1);
+  const take = async (call: string, amount: bigint) =>
+    accounts.desk.take({
+      call,
+      org: ORG,
+      limits: await accounts.limitsOf(ORG, 'key_1'),
+      amount,
+      exact: true,
+    });
+  await vi.waitFor(() => take('req_late', 60n), { timeout: BUSY_MS });
+  await take('req_never', 40n);
+
+  isAway = true;
+  await client.publish(completed('req_late', 60n));
+  await atLedger.promise;
+  accounts.desk.settle('req_late', 'req_late', 60n);
+  accounts.desk.settle('req_never', 'req_never', 40n);
+  const searched = Promise.withResolvers<void>();
+  progress.onHurry(searched.resolve);
+  clock.advance(SETTLED_MS_MAX + 1_000);
+  await searched.promise;
+  await expect(take('req_more', 1n)).rejects.toMatchObject({ code: 'insufficient_funds', status: 402 });
+
+  stalled.resolve();
+  const [limit] = await accounts.limitsOf(ORG, 'key_1');
+  await expect.poll(() => limit?.budget.available, { timeout: BUSY_MS }).toBe(40n);
+  expect(accounts.desk.overdue).toEqual([]);
+  await stop();
+}, 90_000);

@@ -1,12 +1,11 @@
 // Sums that a batch left unfinished are not readable until they are recovered.
-import { systemClock } from '@switchyard/service';
+import { Lock, systemClock } from '@switchyard/service';
 import { expect, test } from 'vitest';
-import { BookingLock } from './accounts/booking-lock.ts';
 import { Progress } from './progress.ts';
 import { whenComplete } from './when-complete.ts';
 
 function deps() {
-  return { accounts: { lock: new BookingLock() }, progress: new Progress(), clock: systemClock };
+  return { accounts: { lock: new Lock() }, progress: new Progress(), clock: systemClock };
 }
 
 test('complete sums are read at once, between two batches', async () => {

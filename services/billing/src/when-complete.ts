@@ -1,13 +1,12 @@
 // Reads of sums that must be complete, such as budgets and closed months: between two batches, and only while the sums
 // include every ledger row. After a crash the next owner recovers the sums first.
 import { ServiceError } from '@switchyard/contracts';
-import type { Clock } from '@switchyard/service';
-import type { BookingLock } from './accounts/booking-lock.ts';
+import type { Clock, Lock } from '@switchyard/service';
 import { CATCH_UP_MS_MAX } from './catch-up.ts';
 import type { Progress } from './progress.ts';
 
 interface WhenComplete {
-  readonly accounts: { readonly lock: BookingLock };
+  readonly accounts: { readonly lock: Lock };
   readonly progress: Progress;
   readonly clock: Pick<Clock, 'monotonic'>;
 }

@@ -9,10 +9,10 @@ import {
   ServiceError,
 } from '@switchyard/contracts';
 import { formatDollars, parseDollars } from '@switchyard/money';
+import { Lock } from '@switchyard/service';
 import type { PartitionDeps } from '../partition-deps.ts';
 import type { LedgerRow } from '../store/documents.ts';
 import { whenComplete } from '../when-complete.ts';
-import { BookingLock } from './booking-lock.ts';
 import { Budget, type Window } from './budget.ts';
 import { HoldDesk, type HoldRequest, type Limit } from './hold-desk.ts';
 import type { AccountRecords } from './records.ts';
@@ -55,8 +55,8 @@ const REVOKED: Terms = {
 
 export class Accounts {
   readonly desk: HoldDesk;
-  /** Keeps booking and reading from overlapping. */
-  readonly lock = new BookingLock();
+  /** Keeps batches and reads of sums apart. A batch lasts from its first log row to its last sum. */
+  readonly lock = new Lock();
   readonly #deps: AccountsDeps;
   readonly #kept = new Map<string, Kept>();
   readonly #stale = new Set<string>();

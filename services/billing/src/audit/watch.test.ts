@@ -3,10 +3,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Bus } from '@switchyard/bus';
 import { accountAudit, EVENTS_STREAM, RECEIPTS_STREAM } from '@switchyard/contracts';
-import { makeLogger, systemClock } from '@switchyard/service';
+import { Lock, makeLogger, systemClock } from '@switchyard/service';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { BookingLock } from '../accounts/booking-lock.ts';
 import { ensureConsumer } from '../consumer.ts';
 import { completed, mixedEvents, refused, videoCharged, voided } from '../fixtures/events.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
@@ -116,7 +115,7 @@ function ownWatch(onAlarm: (fields: Record<string, unknown>) => void = () => {})
       bus: installation.client.bus,
       store: installation.database.store,
       partition: ONLY_PARTITION,
-      lock: new BookingLock(),
+      lock: new Lock(),
     },
     ...{ clock: systemClock, logger, everyMs: 0 },
   });
@@ -270,7 +269,7 @@ test('a changed row, an unbooked event and a gap are found and named in the log'
       bus: asker.bus,
       store: books.store,
       partition: ONLY_PARTITION,
-      lock: new BookingLock(),
+      lock: new Lock(),
       clock: systemClock,
       logger,
       everyMs: 0,
@@ -321,7 +320,7 @@ test(`one check reads the newest ${EVENTS_PER_CHECK_MAX} events at most, and the
       bus: installation.client.bus,
       store: installation.database.store,
       partition: ONLY_PARTITION,
-      lock: new BookingLock(),
+      lock: new Lock(),
     },
     ...{ clock: systemClock, logger: makeLogger('watch-test', 'silent'), everyMs: 0 },
   });

@@ -1,8 +1,7 @@
 // The continuous check of the books: every few seconds it checks new events, receipts and rows. It is cheap and
 // bounded; `npm run audit` is complete. A drift raises an alarm in the log and a metric.
 import { EVENTS_STREAM } from '@switchyard/contracts';
-import { passed, remember } from '@switchyard/service';
-import type { BookingLock } from '../accounts/booking-lock.ts';
+import { type Lock, passed, remember } from '@switchyard/service';
 import { hasBooked } from '../consumer.ts';
 import type { PartitionDeps } from '../partition-deps.ts';
 import { LedgerOrder } from '../partitions/ledger-order.ts';
@@ -29,7 +28,7 @@ const BETWEEN_CHECKS_MS = 500;
 
 interface WatchDeps extends Pick<PartitionDeps, 'bus' | 'store' | 'partition' | 'clock' | 'logger'> {
   /** Keeps booking and reading from overlapping. */
-  readonly lock: BookingLock;
+  readonly lock: Lock;
   /** Milliseconds between two checks; 0: only on request. */
   readonly everyMs: number;
 }

@@ -1,9 +1,8 @@
-// Order of batches and reads of sums.
 import { expect, test } from 'vitest';
-import { BookingLock } from './booking-lock.ts';
+import { Lock } from './lock.ts';
 
-test('batches and reads run alone, in the order of the requests', async () => {
-  const lock = new BookingLock();
+test('pieces of work run alone, in the order of the calls', async () => {
+  const lock = new Lock();
   const done: string[] = [];
   const work = (name: string) =>
     lock.run(async () => {
@@ -16,7 +15,7 @@ test('batches and reads run alone, in the order of the requests', async () => {
 });
 
 test('failed work does not block later work', async () => {
-  const lock = new BookingLock();
+  const lock = new Lock();
   await expect(lock.run(() => Promise.reject(new Error('the database is away')))).rejects.toThrow('away');
   expect(await lock.run(async () => 'read')).toBe('read');
 });

@@ -26,6 +26,8 @@ import { z } from 'zod';
 
 const MIB = 1024 * 1024;
 const DAY_MS = 24 * 3_600_000;
+/** Longer than a watch is cut off, and than control takes to publish the events that the marker carries. */
+const MARKER_TTL_MS = 7 * DAY_MS;
 
 /** A lease's holder. */
 const leaseRecord = z.object({ owner: z.string() });
@@ -44,11 +46,16 @@ export interface BucketBounds {
 
 export const BUCKETS = {
   /** SHA-256 of a key, in hex -> its record. Written by control. */
-  keys: { schema: keyRecord, maxBytes: 512 * MIB, ttlMs: 0 },
+  keys: { schema: keyRecord, maxBytes: 512 * MIB, ttlMs: 0, markerTtlMs: MARKER_TTL_MS },
   /** Org -> payment mode and spending limits; the keys of an org without a record are unknown. Written by control. */
   orgs: { schema: orgRecord, maxBytes: 64 * MIB, ttlMs: 0 },
   /** Variable of a maker's key -> the key, encrypted. Written by control. */
-  'provider-keys': { schema: providerKeyRecord, maxBytes: 16 * MIB, ttlMs: 0 },
+  'provider-keys': {
+    schema: providerKeyRecord,
+    maxBytes: 16 * MIB,
+    ttlMs: 0,
+    markerTtlMs: MARKER_TTL_MS,
+  },
   /** Settings of the installation, including `tick`. Written by control. */
   system: { schema: z.unknown(), maxBytes: 16 * MIB, ttlMs: 0 },
   /** Host id -> heartbeat; expires when the agent is silent for a minute. Written by each agent. */
@@ -74,11 +81,11 @@ export const BUCKETS = {
   /** Org -> the places taken under its computer cap. Written by control by compare-and-set. */
   'computer-slots': { schema: computerSlots, maxBytes: 64 * MIB, ttlMs: 0 },
   /** `<org>.<file id>` -> record of a stored file. Written by control. */
-  files: { schema: fileRecord, maxBytes: 512 * MIB, ttlMs: 0 },
+  files: { schema: fileRecord, maxBytes: 512 * MIB, ttlMs: 0, markerTtlMs: MARKER_TTL_MS },
   /** Org -> its usage of the stored-files quota. Written by control by compare-and-set. */
   'file-usage': { schema: fileUsage, maxBytes: 64 * MIB, ttlMs: 0 },
   /** `<org>.<webhook id>` -> record. Written by control by compare-and-set. */
-  webhooks: { schema: webhookRecord, maxBytes: 64 * MIB, ttlMs: 0 },
+  webhooks: { schema: webhookRecord, maxBytes: 64 * MIB, ttlMs: 0, markerTtlMs: MARKER_TTL_MS },
   /** `<org>.<webhook id>` -> the last attempts to deliver to it, as the history of the key. Written by control. */
   'webhook-deliveries': {
     schema: webhookDelivery,

@@ -84,6 +84,18 @@ describe('a bucket', () => {
     expect(await placements.entriesByKey('org_x.>')).toEqual([]);
   });
 
+  test.each(['keys', 'files', 'webhooks', 'provider-keys'] as const)(
+    'of %s is not filled by the markers of deleted keys: they end after 7 days',
+    async (name) => {
+      const bucket = await openBucket(bus, name);
+      await bucket.delete('gone');
+      const query = { last_by_subj: `$KV.${name}.gone` };
+      const marker = await bus.jsm.streams.getMessage(`KV_${name}`, query);
+      expect(marker?.header.get('Nats-TTL')).toBe(`${7 * 24 * 3_600_000}ms`);
+      expect((await bus.jsm.streams.info(`KV_${name}`)).config.allow_msg_ttl).toBe(true);
+    },
+  );
+
   test('loses no concurrent change, and creates an entry that is missing', async () => {
     const slots = await openBucket(bus, 'computer-slots');
     const ids = Array.from({ length: 20 }, (_, i) => `cmp_${i}`);

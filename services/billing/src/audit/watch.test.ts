@@ -107,19 +107,45 @@ test('a log row or an aggregate that is off by a nano-dollar is a drift of that 
 });
 
 /** A separate watch on the running billing. */
-function ownWatch(onAlarm: (fields: Record<string, unknown>) => void = () => {}): BooksWatch {
+function ownWatch(
+  onAlarm: (fields: Record<string, unknown>) => void = () => {},
+  { store = installation.database.store, lock = new Lock() } = {},
+): BooksWatch {
   const logger = makeLogger('watch-test', 'silent');
   logger.error = onAlarm as typeof logger.error;
   return new BooksWatch({
     ...{
       bus: installation.client.bus,
-      store: installation.database.store,
+      store,
       partition: ONLY_PARTITION,
-      lock: new Lock(),
+      lock,
     },
     ...{ clock: systemClock, logger, everyMs: 0 },
   });
 }
+
+test('concurrent audits of an org hold up booking for one check', async () => {
+  const lock = new Lock();
+  const held = vi.spyOn(lock, 'run');
+  const watch = ownWatch(undefined, { lock });
+  const checks = await Promise.all(Array.from({ length: 50 }, () => watch.org('org_right')));
+  expect(held).toHaveBeenCalledTimes(1);
+  expect(new Set(checks).size).toBe(1);
+});
+
+test('an org that cannot be checked keeps nothing else from being checked', async () => {
+  const lock = new Lock();
+  const rows = (...orgs: string[]) =>
+    orgs.map((org) => ({ org })) as unknown as Parameters<BooksWatch['booked']>[0];
+  const watch = ownWatch(undefined, { lock });
+  watch.booked(rows('org_away', 'org_right'));
+  vi.spyOn(lock, 'run').mockRejectedValueOnce(new Error('the database did not answer'));
+  await expect(watch.check()).rejects.toThrow('did not answer');
+  expect(watch.state.checkedAt).not.toBeNull();
+  const held = vi.spyOn(lock, 'run').mockClear();
+  await watch.check();
+  expect(held).toHaveBeenCalledTimes(2);
+});
 
 test('answers are looked up in the ledger: charges, videos, voids and refunds match', async () => {
   const org = 'org_told';

@@ -57,6 +57,8 @@ interface WatchState {
 export class BooksWatch {
   readonly #deps: WatchDeps;
   readonly #orgs = new Map<string, OrgCheck>();
+  /** Org -> its check that a request began and that has not ended. */
+  readonly #checking = new Map<string, Promise<OrgCheck>>();
   readonly #touched = new Set<string>();
   #seq: number | null = null;
   #order: LedgerOrder | null = null;
@@ -108,8 +110,21 @@ export class BooksWatch {
     const { seq, waiting } = await checkNewEvents(events, this.#seq ?? 0);
     await this.answers.check(findings, (last) => this.#isBooked(last));
     await this.#countNumbers(findings);
-    const orgs = [...this.#touched].slice(0, ORGS_PER_CHECK_MAX);
-    for (const org of orgs) {
+    try {
+      await this.#checkTouched(signal);
+    } finally {
+      this.#seq = seq;
+      Object.assign(this.state, {
+        ...{ checkedAt: new Date(clock.now()), eventsWaiting: waiting, wrong: findings.count },
+      });
+      for (const drift of findings.named)
+        logger.error({ alarm: 'books_differ', ...drift }, 'the books do not agree: see docs/money.md');
+    }
+  }
+
+  /** An org that cannot be checked ends this, and is the last one of the next checks. */
+  async #checkTouched(signal: AbortSignal | undefined): Promise<void> {
+    for (const org of [...this.#touched].slice(0, ORGS_PER_CHECK_MAX)) {
       if (signal?.aborted) return;
       this.#touched.delete(org);
       await this.#checkOrg(org).catch((error: unknown) => {
@@ -117,21 +132,20 @@ export class BooksWatch {
         throw error;
       });
     }
-    this.#seq = seq;
-    Object.assign(this.state, {
-      ...{ checkedAt: new Date(clock.now()), eventsWaiting: waiting, wrong: findings.count },
-    });
-    for (const drift of findings.named)
-      logger.error({ alarm: 'books_differ', ...drift }, 'the books do not agree: see docs/money.md');
   }
 
-  /** The last check of an org; repeated when it is older than the time between two checks. */
+  /**
+   * The last check of an org; repeated when it is older than the time between two checks. Concurrent requests share one
+   * check: it keeps booking waiting.
+   */
   async org(org: string): Promise<OrgCheck> {
     const { clock, everyMs } = this.#deps;
     const before = this.#orgs.get(org);
     if (before && clock.now() - before.checkedAt.getTime() < Math.max(everyMs, BETWEEN_CHECKS_MS))
       return before;
-    return this.#checkOrg(org);
+    const checking = this.#checking.get(org) ?? this.#checkOrg(org).finally(() => this.#checking.delete(org));
+    this.#checking.set(org, checking);
+    return checking;
   }
 
   async #checkOrg(org: string): Promise<OrgCheck> {

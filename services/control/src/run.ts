@@ -24,7 +24,7 @@ import type { FileOperations } from './files/file-operations.ts';
 import { Quota } from './files/quota.ts';
 import { keepSweepingFiles } from './files/sweeper.ts';
 import { ensureFirstKey } from './keys/first-key.ts';
-import { keepRemovingFormer } from './keys/former-secrets.ts';
+import { keepSweepingKeys } from './keys/key-sweeper.ts';
 import { keepTicking } from './keys/tick.ts';
 import { ensureDefaultOrg } from './orgs/org-records.ts';
 import { keepSweepingOrgs } from './orgs/org-sweeper.ts';
@@ -46,7 +46,7 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const known = await mirrorBucket(bus, keys, { tick: false });
   const knownOrgs = await mirrorBucket(bus, orgs, { tick: false });
   const ticking = keepTicking(bus, [keys, orgs, providerKeys], logger);
-  const removingFormer = keepRemovingFormer({ keys, known, clock, logger });
+  const sweepingKeys = keepSweepingKeys({ keys, known, events, clock, logger });
   const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), { tick: false });
   const computers = await computerOperations({ config, bus, logger, clock }, events, new Hosts(hosts, clock));
   const sweeping = keepSweeping(computers);
@@ -96,7 +96,7 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
       await sweepingFiles.stop();
       await sweepingOrgs.stop();
       await ticking.stop();
-      await removingFormer.stop();
+      await sweepingKeys.stop();
       hosts.close();
       known.close();
       knownOrgs.close();

@@ -4,6 +4,7 @@ import {
   ALL_PERMISSIONS,
   type CreateKeyRequest,
   DEFAULT_ORG,
+  eventIds,
   KEY_LINE_MAX,
   type KeyRecord,
   makersOf,
@@ -206,6 +207,23 @@ describe('a key with a spending limit', () => {
       [id, ...makersOf(id)].some((one) => family.includes(one)),
     );
     expect(left).toEqual([]);
+  });
+
+  test('leaves no key below it when its revocation is interrupted', async () => {
+    const [key, other] = [await put({ limit }), await put({ limit })];
+    const [child, spared] = [await create(key), await create(other)];
+    const grandchild = await rotate(key, await create(child));
+    await keys.delete(hashKey(key.id)); // the revocation ended after this
+    const left = async () => (await keys.entries()).map(({ value }) => value.id);
+    await expect
+      .poll(() => {
+        clock.advance(60_000);
+        return left();
+      })
+      .not.toContain(grandchild.id);
+    expect(await left()).not.toContain(child.id);
+    expect(await left()).toContain(spared.id);
+    await control.events.until('revoked', ({ id }) => id === eventIds.key(grandchild.id, 'revoked'));
   });
 
   test('leaves no key that it creates at the moment of its revocation', async () => {

@@ -1,10 +1,8 @@
-// Secrets that were replaced: each points to its successor and is removed when it expires.
-import type { Bucket, Entry, EventPublisher, Mirror } from '@switchyard/bus';
+// Secrets that were replaced: each points to its successor, and the sweep of keys removes it when it expires.
+import type { Bucket, Entry, EventPublisher } from '@switchyard/bus';
 import type { Event, KeyRecord } from '@switchyard/contracts';
-import { type Clock, type Logger, type Repeating, repeat } from '@switchyard/service';
+import type { Clock } from '@switchyard/service';
 import { deleteWithEvents, updateWithEvents } from '../changes/write.ts';
-
-const SWEEP_MS = 60_000;
 
 interface Retirement {
   readonly successor: string;
@@ -33,24 +31,4 @@ export async function retire(
   if (end <= clock.now()) return deleteWithEvents(to, key, happened, revision);
   const retired = { ...value, successor, retires_at: new Date(end).toISOString() };
   await updateWithEvents(to, { key, value: retired, revision }, happened);
-}
-
-interface Removing {
-  readonly keys: Bucket<KeyRecord>;
-  readonly known: Pick<Mirror<KeyRecord>, 'entries'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
-/** Edges already reject expired secrets by time; this cleans up the bucket. Any number of instances may run it. */
-export function keepRemovingFormer(deps: Removing): Repeating {
-  const failed = 'former secrets were not removed yet';
-  return repeat({ everyMs: SWEEP_MS, clock: deps.clock, logger: deps.logger, failed }, () =>
-    removeFormer(deps),
-  );
-}
-
-async function removeFormer({ keys, known, clock }: Removing): Promise<void> {
-  for (const [hash, { retires_at: end }] of known.entries())
-    if (end && Date.parse(end) <= clock.now()) await keys.delete(hash);
 }

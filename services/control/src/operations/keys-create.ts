@@ -3,7 +3,6 @@ import {
   type CreatedKey,
   type CreateKeyRequest,
   changeRateLimits,
-  eventIds,
   KEY_LINE_MAX,
   KEYS_PER_ORG_MAX,
   type KeyRecord,
@@ -14,9 +13,10 @@ import {
   toKeyObject,
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
-import { type Acting, type Asked, actingOf, administered, controlEvent } from '../changes/administered.ts';
+import { type Acting, type Asked, actingOf } from '../changes/administered.ts';
 import { createWithEvents, deleteWithEvents } from '../changes/write.ts';
 import { findCaller, requireOwn } from '../keys/authority.ts';
+import { keyEvent } from '../keys/key-event.ts';
 import { hashKey, keyPrefix, newSecret } from '../keys/secret.ts';
 
 export interface KeyOperations {
@@ -78,17 +78,6 @@ export async function issueKey(
     throw error;
   });
   return { ...toKeyObject(record), key: secret };
-}
-
-/** The event of the first, or the last, moment of a key. */
-export function keyEvent(change: 'created' | 'revoked', by: Acting, key: KeyRecord, now: number) {
-  const { id: key_id, org } = key;
-  const shown = toKeyObject(key);
-  const changed = change === 'created' ? administered(by, null, shown) : administered(by, shown, null);
-  return controlEvent(`key.${change}`, {
-    ...{ id: eventIds.key(key_id, change), now },
-    data: { key_id, org, by_key_id: by.key_id, ...changed },
-  });
 }
 
 interface Making {

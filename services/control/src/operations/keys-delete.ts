@@ -10,7 +10,8 @@ import { deleteWithEvents } from '../changes/write.ts';
 import { findCaller, requireNotStronger } from '../keys/authority.ts';
 import { changedMeanwhile, findKey, secretsMadeBy, secretsOf } from '../keys/find-key.ts';
 import { isFirstKey } from '../keys/first-key.ts';
-import { type KeyOperations, keyEvent } from './keys-create.ts';
+import { keyEvent } from '../keys/key-event.ts';
+import type { KeyOperations } from './keys-create.ts';
 
 /**
  * Revokes a key, and the keys below it when it is limited. Deletes their records, so that every edge rejects all their

@@ -141,6 +141,22 @@ describe('a rotation that died between its two steps', () => {
     expect(await recordOf(rotated.key)).toMatchObject({ id, rotation: 2 });
   });
 
+  test('leaves no secret that a change misses', async () => {
+    const { id, secrets } = await cutShort();
+    const changed = await request(bus, 'keys.update', {
+      ...caller,
+      id,
+      body: { permissions: ['usage:read'] },
+    });
+    expect(changed.permissions).toEqual(['usage:read']);
+    for (const secret of secrets)
+      expect(await recordOf(secret)).toMatchObject({ permissions: ['usage:read'], limit: changed.limit });
+    await control.events.until(
+      'updated',
+      ({ type, data }) => type === 'key.updated' && 'key_id' in data && data.key_id === id,
+    );
+  });
+
   test('leaves no secret that a revocation misses because it was created just before', async () => {
     for (let i = 0; i < MOMENTS; i++) {
       const { id, secrets } = await cutShort();

@@ -32,7 +32,7 @@ export function updateKey({ keys, known, events, clock }: KeyOperations) {
       throw new ServiceError('invalid_request', 'expires_at: is in the past. Use a future time.', {
         param: 'expires_at',
       });
-    const { current } = await findKey({ keys, known }, org, id);
+    const { current, former } = await findKey({ keys, known }, org, id);
     const decide = async (found: Entry<KeyRecord> | null) => {
       if (!found || found.value.successor) throw changedMeanwhile();
       const caller = await findCaller({ keys, known }, { org, key_id: callerKeyId }, found.value);
@@ -42,6 +42,9 @@ export function updateKey({ keys, known, events, clock }: KeyOperations) {
       return record;
     };
     const acting = actingOf({ org, key_id: callerKeyId }, asked);
+    // Of an interrupted rotation: this is the secret that its holder has, and nobody has the current one.
+    for (const { key, value } of former)
+      if (!value.successor) await changeWithEvents({ bucket: keys, events }, key, decide, () => []);
     const entry = await changeWithEvents({ bucket: keys, events }, current.key, decide, (before, after) => [
       controlEvent('key.updated', {
         ...{ id: eventIds.keyUpdated(id, before?.revision ?? 0), now: clock.now() },

@@ -30,7 +30,7 @@ export interface OrgCreateDeps extends OrgDeps {
 const CREDITS_TIMEOUT_MS = 15_000;
 const FIRST_KEY_NAME = 'first key';
 
-/** @throws ServiceError `invalid_request`; `service_unavailable`, and then no org was made */
+/** @throws ServiceError `invalid_request`; `invalid_api_key`; `service_unavailable`; no org is left then */
 export function createOrg(deps: OrgCreateDeps) {
   return async (
     { org: own, key_id, body }: OperationRequest<'orgs.create'>,
@@ -46,7 +46,12 @@ export function createOrg(deps: OrgCreateDeps) {
     const orgs = { bucket: deps.orgs, events: deps.events };
     const by = actingOf(caller, asked);
     await createWithEvents(orgs, id, record, [created(record, by, now)]);
-    await grant(deps, { id, key_id, credits: body.credits }).catch(async (error: unknown) => {
+    try {
+      await grant(deps, { id, key_id, credits: body.credits });
+      const first = { name: FIRST_KEY_NAME, permissions: TENANT_PERMISSIONS };
+      const key = await createOrgKey(deps)({ ...caller, id, body: first }, asked);
+      return { ...toOrgObject(record), key: key.key, key_id: key.id };
+    } catch (error) {
       const removed = {
         id: eventIds.org(id, 'removed'),
         now,
@@ -54,10 +59,7 @@ export function createOrg(deps: OrgCreateDeps) {
       };
       await deleteWithEvents(orgs, id, [controlEvent('org.removed', removed)]);
       throw error;
-    });
-    const first = { name: FIRST_KEY_NAME, permissions: TENANT_PERMISSIONS };
-    const key = await createOrgKey(deps)({ ...caller, id, body: first }, asked);
-    return { ...toOrgObject(record), key: key.key, key_id: key.id };
+    }
   };
 }
 

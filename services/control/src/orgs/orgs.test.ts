@@ -45,6 +45,8 @@ let webhooks: Bucket<WebhookRecord>;
 /** Credits that were asked for; billing refuses them while `isBillingAway`. */
 let granted: { org: string; amount: number }[] = [];
 let isBillingAway = false;
+/** Happens while credits are granted. */
+let meanwhile = async () => {};
 
 beforeAll(async () => {
   control = await startTestControl({ clock, env: { SWITCHYARD_KEY: FIRST } });
@@ -52,6 +54,7 @@ beforeAll(async () => {
   const billing = await serve(bus, { name: 'billing', version: '0.0.1', description: 'of a test' });
   billing.handle('credits.create', async ({ org, key_id, body: { amount, reason } }) => {
     if (isBillingAway) throw new ServiceError('service_unavailable', 'billing is away');
+    await meanwhile();
     granted.push({ org, amount });
     const created_at = new Date().toISOString();
     return { id: newId('credit'), object: 'credit', amount, reason, reference: null, key_id, created_at };
@@ -68,6 +71,7 @@ afterAll(() => control?.stop());
 beforeEach(() => {
   granted = [];
   isBillingAway = false;
+  meanwhile = async () => {};
 });
 
 /** @returns the key of its record */
@@ -131,6 +135,20 @@ describe('an org that is created', () => {
     isBillingAway = true;
     const before = await orgs.keys();
     await expect(create({ credits: 1 })).rejects.toMatchObject({ code: 'service_unavailable' });
+    expect((await orgs.keys()).sort()).toEqual(before.sort());
+  });
+
+  test('is not made when its key cannot be created', async () => {
+    const body = { name: 'an operator', permissions: ['operator' as const] };
+    const { id: key_id } = await request(bus, 'keys.create', { ...caller, body });
+    meanwhile = async () => void (await request(bus, 'keys.delete', { ...caller, id: key_id }));
+    const before = await orgs.keys();
+    const asked = request(bus, 'orgs.create', {
+      ...{ org: DEFAULT_ORG, key_id },
+      body: { name: 'Acme', billing: 'prepaid', credits: 1 },
+    });
+    await expect(asked).rejects.toMatchObject({ code: 'invalid_api_key' });
+    expect(granted).toHaveLength(1);
     expect((await orgs.keys()).sort()).toEqual(before.sort());
   });
 

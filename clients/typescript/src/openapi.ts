@@ -5757,7 +5757,7 @@ export interface components {
          */
         RotateKeyRequest: {
             /**
-             * @description Minutes for which the former secret is accepted too; 0: it is refused at once
+             * @description Minutes for which the former secret is accepted too; 0: it is refused at once. At most 5 former secrets are accepted: a further rotation ends the oldest
              * @default 60
              */
             grace_minutes?: number;

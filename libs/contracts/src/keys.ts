@@ -103,6 +103,9 @@ export const createdKey = keyObject.extend({
 });
 export type CreatedKey = z.infer<typeof createdKey>;
 
+/** Former secrets of a key that are accepted at the same time. A further rotation ends the oldest. */
+export const FORMER_SECRETS_MAX = 5;
+
 export const rotateKeyRequest = z
   .strictObject({
     grace_minutes: z
@@ -110,7 +113,9 @@ export const rotateKeyRequest = z
       .min(0)
       .max(GRACE_MINUTES_MAX)
       .default(GRACE_MINUTES_DEFAULT)
-      .describe('Minutes for which the former secret is accepted too; 0: it is refused at once'),
+      .describe(
+        `Minutes for which the former secret is accepted too; 0: it is refused at once. At most ${FORMER_SECRETS_MAX} former secrets are accepted: a further rotation ends the oldest`,
+      ),
   })
   .meta({ examples: [{ grace_minutes: 60 }, { grace_minutes: 0 }] });
 

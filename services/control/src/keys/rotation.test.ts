@@ -1,6 +1,6 @@
 // Rotation of keys on a real nats-server, with a clock that the test controls.
 import { type Bucket, type Bus, openBucket, request } from '@switchyard/bus';
-import { DEFAULT_ORG, type KeyRecord, type RotatedKey } from '@switchyard/contracts';
+import { DEFAULT_ORG, FORMER_SECRETS_MAX, type KeyRecord, type RotatedKey } from '@switchyard/contracts';
 import { FakeClock } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startTestControl, type TestControl } from '../__fixtures__/test-control.ts';
@@ -74,6 +74,14 @@ describe('a key that is rotated', () => {
     const successor = hashKey(third.key);
     expect(await recordOf(made.key)).toMatchObject({ successor, retires_at: second.former_until });
     expect(await recordOf(second.key)).toMatchObject({ successor, retires_at: third.former_until });
+  });
+
+  test(`again and again within its grace period keeps its latest ${FORMER_SECRETS_MAX} former secrets`, async () => {
+    const made = await make();
+    const secrets = [made.key];
+    for (let i = 0; i < FORMER_SECRETS_MAX + 2; i++) secrets.push((await rotate(made.id, 60)).key);
+    const kept = (await Promise.all(secrets.map(recordOf))).map((record) => record !== null);
+    expect(kept).toEqual(secrets.map((_, i) => i >= 2));
   });
 
   test('is changed under its new secret, and revoked under all its secrets', async () => {

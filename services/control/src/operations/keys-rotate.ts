@@ -3,6 +3,7 @@
 import { RevisionConflict } from '@switchyard/bus';
 import {
   eventIds,
+  FORMER_SECRETS_MAX,
   type KeyRecord,
   type OperationRequest,
   type RotatedKey,
@@ -22,7 +23,8 @@ const MINUTE_MS = 60_000;
 /**
  * Writes the new secret first and then points the former one to it, so that the key always has a working secret. After
  * an interruption in between, the former secret keeps working, and the next rotation retires both. The second of two
- * concurrent rotations is refused. A key that is rotated again within its grace period has several former secrets.
+ * concurrent rotations is refused. A key that is rotated again within its grace period has several former secrets, the
+ * latest FORMER_SECRETS_MAX.
  * @throws ServiceError `key_not_found`; `permission_denied`; `invalid_request` for the key of SWITCHYARD_KEY;
  *   `service_unavailable`
  */
@@ -61,7 +63,9 @@ export function rotateKey(deps: KeyOperations) {
       if (!(error instanceof RevisionConflict)) throw error;
       throw changedMeanwhile();
     }
-    for (const entry of former) await retire(deps, entry, retirement);
+    const byRotation = former.toSorted((a, b) => (b.value.rotation ?? 0) - (a.value.rotation ?? 0));
+    for (const [i, entry] of byRotation.entries()) // after the secret that was retired just now
+      await retire(deps, entry, i + 1 < FORMER_SECRETS_MAX ? retirement : { ...retirement, until: now });
     return { ...toKeyObject(record), key: secret, former_until: new Date(until).toISOString() };
   };
 }

@@ -61,7 +61,9 @@ export function register(host: ServiceHost, deps: BillingDeps): void {
   handle('statements.list', (request) => statementsList(request, deps));
   handle('statements.get', (request) => statementsGet(request, deps));
   handle('statements.events', (request) => statementsEvents(request, deps));
-  handle('usage.get', (request) => usageGet(request, deps));
+  handle('usage.get', (request, { signal }) =>
+    usageGet(request, deps, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)])),
+  );
   handle('logs.list', (request) => logsList(request, deps));
   handle('logs.get', (request) => logsGet(request, deps));
 }

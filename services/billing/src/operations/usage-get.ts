@@ -9,6 +9,7 @@ import { readUsage } from '../usage/read-usage.ts';
 export async function usageGet(
   { org, query }: OperationRequest<'usage.get'>,
   deps: BillingDeps,
+  signal: AbortSignal,
 ): Promise<OperationResponse<'usage.get'>> {
   const range = usageRange(query, deps.clock.now());
   const asOf = await catchUp(deps);
@@ -20,6 +21,6 @@ export async function usageGet(
     group_by: range.groupBy,
     tz: range.zone.name,
     as_of: asOf.toISOString(),
-    ...(await readUsage(deps.store, org, range)),
+    ...(await readUsage(deps.store, org, range, signal)),
   };
 }

@@ -11,11 +11,11 @@ export async function* readByTag(
   store: Store,
   org: string,
   { from, to, only }: UsageRange,
-  groupBy: TagGroup,
+  { groupBy, signal }: { groupBy: TagGroup; signal: AbortSignal | undefined },
 ): AsyncGenerator<Point> {
   const prefix = `${groupBy.slice('tag:'.length)}:`;
   const filter = only ? { [only.group]: only.value } : {};
-  for await (const row of readLedger(store, { org, from, to, only: filter, field: 'tags' })) {
+  for await (const row of readLedger(store, { org, from, to, only: filter, field: 'tags', signal })) {
     const pair = row.tags?.find((one) => one.startsWith(prefix));
     yield { at: row.at.getTime(), group: pair?.slice(prefix.length) ?? null, amounts: row };
   }

@@ -18,17 +18,20 @@ export interface LedgerRange {
   readonly only: Readonly<Record<string, string>>;
   /** A field to read besides time and amounts. */
   readonly field: Dimension | 'tags' | null;
+  /** Ends the read: the process that books does not add up rows for a caller that is gone. */
+  readonly signal: AbortSignal | undefined;
 }
 
-/** @throws ServiceError `invalid_request` when there are too many rows */
+/** @throws ServiceError `invalid_request` when there are too many rows; the reason of the signal */
 export async function* readLedger(
   { ledger }: Store,
-  { org, from, to, only, field }: LedgerRange,
+  { org, from, to, only, field, signal }: LedgerRange,
 ): AsyncGenerator<LedgerRow> {
   const projection = { at: 1, calls: 1, cost: 1, quantities: 1, ...(field ? { [field]: 1 } : {}) };
   const at = { $gte: new Date(from), $lt: new Date(to) };
   let count = 0;
   for await (const row of ledger.find({ org, at, ...only }, { projection, ...CURSOR })) {
+    signal?.throwIfAborted();
     count += 1;
     if (count > LEDGER_ROWS_MAX) {
       const message = `from: the range has over ${LEDGER_ROWS_MAX} charges to add up. Narrow from and to.`;

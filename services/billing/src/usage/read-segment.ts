@@ -17,6 +17,7 @@ interface ReadSegments {
   /** Only this value of the family; undefined: all values. */
   readonly value: string | undefined;
   readonly segments: readonly Segment[];
+  readonly signal: AbortSignal | undefined;
 }
 
 /**
@@ -34,12 +35,12 @@ export function readSegments(options: ReadSegments): AsyncGenerator<Point>[] {
 }
 
 async function* fromLedger(
-  { store, org, family, value }: ReadSegments,
+  { store, org, family, value, signal }: ReadSegments,
   segment: Segment,
 ): AsyncGenerator<Point> {
   const group = family === 'total' ? null : family;
   const only = group && value !== undefined ? { [group]: value } : {};
-  for await (const row of readLedger(store, { org, ...segment, only, field: group }))
+  for await (const row of readLedger(store, { org, ...segment, only, field: group, signal }))
     yield { at: row.at.getTime(), group: group ? (row[group] ?? null) : null, amounts: row };
 }
 

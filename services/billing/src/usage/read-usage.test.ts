@@ -74,6 +74,15 @@ describe('the same money at every interval and grouping', () => {
     ),
   );
 
+  test('are not read from the ledger for a caller that is gone', async () => {
+    const [from, to] = ranges[0];
+    for (const query of [{ interval: 'minute' as const }, { group_by: 'tag:team' as const }]) {
+      const range = usageRange({ from, to, ...query }, TIME.getTime());
+      const gone = AbortSignal.abort(new Error('the caller is gone'));
+      await expect(readUsage(database.store, ORG, range, gone)).rejects.toThrow('the caller is gone');
+    }
+  });
+
   test.each(questions)('from %s to %s by %s and %s', async (from, to, interval, groupBy) => {
     const query = { from, to, ...(interval ? { interval } : {}), ...(groupBy ? { group_by: groupBy } : {}) };
     for (const org of [ORG, 'org_b']) {

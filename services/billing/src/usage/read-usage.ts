@@ -7,17 +7,18 @@ import { readSegments } from './read-segment.ts';
 import { segmentsOf } from './segments.ts';
 import { Tally } from './tally.ts';
 
-/** @throws ServiceError `invalid_request` when one answer would be too large */
+/** @throws ServiceError `invalid_request` when one answer would be too large; the reason of the signal */
 export async function readUsage(
   store: Store,
   org: string,
   range: UsageRange,
+  signal?: AbortSignal,
 ): Promise<Pick<UsageReport, 'total' | 'data'>> {
   const tally = new Tally(range);
   const sources = isTagGroup(range.groupBy)
-    ? [readByTag(store, org, range, range.groupBy)]
+    ? [readByTag(store, org, range, { groupBy: range.groupBy, signal })]
     : readSegments({
-        ...{ store, org, segments: segmentsOf(range), value: range.only?.value },
+        ...{ store, org, signal, segments: segmentsOf(range), value: range.only?.value },
         family: range.only?.group ?? range.groupBy ?? 'total',
       });
   await Promise.all(

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { intervalStarts } from './intervals.ts';
 import { namedZone } from './zone.ts';
 
@@ -68,7 +68,20 @@ test('a zone with an offset that is not in quarters of an hour is refused, namin
   );
 });
 
-test('every change of the clock in ten years is found', () => {
-  const range = [Date.parse('2020-01-01T00:00:00Z'), Date.parse('2029-12-31T00:00:00Z')] as const;
-  expect(namedZone('Europe/Berlin', ...range).periods).toHaveLength(21);
+test('every change of the clock in ten years is found, with about a thousand questions to Intl', () => {
+  const asked = vi.spyOn(Intl.DateTimeFormat.prototype as { readonly format: unknown }, 'format', 'get');
+  const range = [Date.parse('2020-01-01T00:00:00.007Z'), Date.parse('2029-12-31T00:00:00Z')] as const;
+  const { periods } = namedZone('Europe/Berlin', ...range);
+  expect(periods).toHaveLength(21);
+  expect(new Date(periods[1]?.begins ?? 0).toISOString()).toBe('2020-03-29T01:00:00.000Z');
+  expect(asked.mock.calls.length).toBeGreaterThan(700);
+  expect(asked.mock.calls.length).toBeLessThan(1_200);
+  asked.mockRestore();
+});
+
+test('two changes of the clock within a week are found', () => {
+  const range = [Date.parse('2000-09-01T00:00:00Z'), Date.parse('2000-12-01T00:00:00Z')] as const;
+  expect(namedZone('America/Recife', ...range).periods.map(({ begins }) => begins)).toEqual([
+    ...[-Infinity, Date.parse('2000-10-08T03:00:00Z'), Date.parse('2000-10-15T02:00:00Z')],
+  ]);
 });

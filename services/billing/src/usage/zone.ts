@@ -3,6 +3,10 @@
 import { ServiceError } from '@switchyard/contracts';
 import { DAY_MS, QUARTER_MS } from '../store/buckets.ts';
 
+/** No zone has changed twice within six days since 1970, and billing asks Intl for as few offsets as that allows. */
+const STEP_MS = 5 * DAY_MS;
+const MINUTE_MS = 60_000;
+
 /** A period with a constant UTC offset. */
 interface OffsetPeriod {
   /** Milliseconds since the epoch; -Infinity for the first period. */
@@ -38,9 +42,8 @@ export function namedZone(name: string, from: number, to: number): Zone {
   const periods: OffsetPeriod[] = [];
   let begins = -Infinity;
   let offsetMs = offsetAt(from);
-  // No zone has changed twice within a day.
-  for (let at = from; at < to; at += DAY_MS) {
-    const next = Math.min(at + DAY_MS, to);
+  for (let at = from; at < to; at += STEP_MS) {
+    const next = Math.min(at + STEP_MS, to);
     const after = offsetAt(next);
     if (after === offsetMs) continue;
     const changes = changeBetween(at, next, offsetAt);
@@ -71,23 +74,23 @@ export function wallAt(at: number, { periods }: Zone): number {
   return at + (period?.offsetMs ?? 0);
 }
 
-/** Finds a change by bisection: the last moment before it, next to the first moment after it. */
+/** Finds a change by bisection: the first minute after it. Clocks change at whole minutes. */
 function changeBetween(first: number, last: number, offsetAt: (at: number) => number): number {
   const before = offsetAt(first);
-  let [low, high] = [first, last];
+  let [low, high] = [Math.floor(first / MINUTE_MS), Math.ceil(last / MINUTE_MS)];
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
-    if (offsetAt(middle) === before) low = middle;
+    if (offsetAt(middle * MINUTE_MS) === before) low = middle;
     else high = middle;
   }
-  return high;
+  return high * MINUTE_MS;
 }
 
 function offsetsOf(timeZone: string): (at: number) => number {
   const format = new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' });
   return (at) => {
-    const written = format.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? '';
-    const match = /^GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(written);
+    const written = format.format(at); // twice as fast as its parts
+    const match = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(written);
     if (!match) throw new Error(`an offset that cannot be read: ${written}`);
     const [, sign, hours = '0', minutes = '0', seconds = '0'] = match;
     const offset = (Number(hours) * 60 + Number(minutes)) * 60_000 + Number(seconds) * 1_000;

@@ -170,13 +170,11 @@ export const settleHold = z.object({
 
 /** What one instance holds for the orgs at one place, said again each `HOLD_RENEW_MS`: a hold that is not renewed ends. */
 export const renewHolds = z.object({
-  /** Unsaid by the same. */
   place: z
     .number()
     .int()
     .min(0)
-    .max(PLACES - 1)
-    .default(0),
+    .max(PLACES - 1),
   holds: z
     .array(takeHold.pick({ org: true, key_id: true, call: true, amount_nano: true }))
     .max(HOLDS_RENEWED_AT_ONCE_MAX),

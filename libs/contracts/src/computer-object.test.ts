@@ -75,11 +75,6 @@ describe('a record', () => {
     expect(shown({ progress })).not.toHaveProperty('progress');
   });
 
-  test('of a release that knew no progress is read as one without', () => {
-    const { progress: _, ...before } = record;
-    expect(computerRecord.parse(before)).toEqual(record);
-  });
-
   test('says when it will stop: at the end of the idle window or of its lifetime, whichever is sooner', () => {
     expect(shown({}).stops_at).toBe('2026-11-21T12:03:00.000Z');
     expect(shown({ last_activity_at: '2026-11-21T12:02:30.000Z' }).stops_at).toBe('2026-11-21T12:04:00.000Z');

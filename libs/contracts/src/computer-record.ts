@@ -72,7 +72,7 @@ export const computerRecord = z.object({
   last_activity_at: z.iso.datetime().nullable(),
   error: z.string().nullable(),
   /** How far its creation is, once its image is being pulled; null before that, after it, and where nothing is pulled. */
-  progress: creationProgress.nullable().default(null),
+  progress: creationProgress.nullable(),
 });
 export type ComputerRecord = z.infer<typeof computerRecord>;
 

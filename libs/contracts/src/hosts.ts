@@ -16,8 +16,8 @@ export const hostHeartbeat = z.object({
   memory_mb_used: z.number(),
   computers: z.int(),
   /** MiB left on the fullest of the disks that computers are written to, and how many of them are not for new computers. */
-  disk_mb_free: z.int().nullable().default(null),
-  disk_mb_free_min: z.int().nullable().default(null),
+  disk_mb_free: z.int().nullable(),
+  disk_mb_free_min: z.int().nullable(),
   /** The standard image is there; otherwise `image_progress` says how far its building is. */
   image_ready: z.boolean(),
   image_progress: z.string().nullable(),

@@ -68,16 +68,6 @@ export class HoldDesk {
     for (const org of [...this.#waiting.keys()]) this.#wake(org);
   }
 
-  get size(): number {
-    return this.#held.size;
-  }
-
-  get waiting(): number {
-    let count = 0;
-    for (const calls of this.#waiting.values()) count += calls.size;
-    return count;
-  }
-
   /**
    * Holds the amount, or what is left when the call is alone. Waits for at most `HOLD_WAIT_MS_MAX`.
    * @throws the error of the limit that refuses the call; ServiceError `service_unavailable` when the signal ends

@@ -49,11 +49,6 @@ export class LedgerWriter {
     this.#partition = deps.partition ?? FIRST_PARTITION;
   }
 
-  /** Whether a batch may be booked; otherwise call `recover` first. */
-  get ready(): boolean {
-    return this.#last !== null;
-  }
-
   /**
    * Finds the end of the ledger and folds the rows that an earlier writer left unfolded; all rows if there are new
    * aggregates.

@@ -1,6 +1,7 @@
 // The books of one org over the last day from three sources: the ledger, the logs, and the aggregates of every
 // grouping. Statements are compared with usage over all time, because a row may be in a later month's statement. All
 // reads happen between two batches, so that they include the same rows.
+import { sumsOfLines } from '../statements/read-statement.ts';
 import { answered } from '../store/answered.ts';
 import { HOUR_MS } from '../store/buckets.ts';
 import { FAMILIES, QUARTERS } from '../store/documents.ts';
@@ -72,13 +73,12 @@ async function sumUp(store: Store, org: string, from: Date, ledger: bigint): Pro
   return { from, ledger, logs, usage: furthestFrom(ledger, [...byFamily.values()]), statementsAhead };
 }
 
-/** Reads a few hundred documents per year of the org. */
-async function statementsLessUsage({ aggregates }: Store, org: string): Promise<bigint> {
+/** Reads a document per day of the org. */
+async function statementsLessUsage(store: Store, org: string): Promise<bigint> {
   const cost = { projection: { cost: 1 } } as const;
   let ahead = 0n;
-  for await (const lines of inBatches(aggregates.lines.find({ org }, cost)))
-    for (const line of lines) ahead += line.cost;
-  for await (const days of inBatches(aggregates.days.find({ org, family: 'total' }, cost)))
+  for (const sum of await sumsOfLines(store, org)) ahead += sum.cost;
+  for await (const days of inBatches(store.aggregates.days.find({ org, family: 'total' }, cost)))
     for (const day of days) ahead -= day.cost;
   return ahead;
 }

@@ -56,11 +56,24 @@ async function sumsByMonth(store: Store, org: string): Promise<Map<string, Month
     months.set(month, sums);
     return sums;
   };
-  const fields = { projection: { month: 1, kind: 1, cost: 1 } };
-  for (const { month, kind, cost } of await answered(store.aggregates.lines.find({ org }, fields).toArray()))
+  for (const { month, kind, cost } of await answered(sumsOfLines(store, org)))
     of(month)[kind === 'refund' ? 'refunds' : 'charges'] += cost;
   for (const row of await creditRows(store, org)) of(monthOfCredit(row)).credits += row.credit?.amount ?? 0n;
   return months;
+}
+
+type SumOfLines = Pick<StatementLineDocument, 'month' | 'kind' | 'cost'>;
+
+/**
+ * The sums of all statements of an org by month and kind. The server adds them up: an org has a line for each computer
+ * and month.
+ */
+export async function sumsOfLines({ aggregates }: Store, org: string): Promise<SumOfLines[]> {
+  const sums = aggregates.lines.aggregate<{ _id: Omit<SumOfLines, 'cost'>; cost: bigint | number }>([
+    { $match: { org } },
+    { $group: { _id: { month: '$month', kind: '$kind' }, cost: { $sum: '$cost' } } },
+  ]);
+  return (await sums.toArray()).map(({ _id, cost }) => ({ ..._id, cost: BigInt(cost) }));
 }
 
 function creditRows({ ledger }: Store, org: string): Promise<LedgerRow[]> {

@@ -20,7 +20,7 @@ import { LedgerWriter, type Step } from '../store/ledger-writer.ts';
 import { usageRange } from '../usage/range.ts';
 import { readUsage } from '../usage/read-usage.ts';
 import { BOOKING_MS_MAX, bookedMonth, CLOCKS_DIFFER_MS_MAX, closesAt } from './months.ts';
-import { readStatement, readSummaries } from './read-statement.ts';
+import { readStatement, readSummaries, sumsOfLines } from './read-statement.ts';
 
 /** Generous: hundreds of queries to a database that other tests share. */
 
@@ -108,6 +108,22 @@ describe('a statement', () => {
     expect((await books.statement('2026-11')).lines[0]?.rates).toEqual([
       { unit: 'output_token', rate: '0.000002' },
     ]);
+  });
+
+  test('is added up by the server to the nano-dollar, beyond the exact range of a float', async () => {
+    const books = await Books.open('2026-11-22T00:00:00Z');
+    const cost = 2n ** 53n + 1n;
+    await books.book(
+      ...['acme/a', 'acme/b'].map((model) => completed(`req_${model.at(-1)}`, cost, { model })),
+      videoCharged('vid_1', 5n),
+      videoRefunded('vid_1', 5n),
+    );
+    const sums = await sumsOfLines(books.database.store, ORG);
+    expect(sums.toSorted((a, b) => (a.kind < b.kind ? -1 : 1))).toEqual([
+      { month: '2026-11', kind: 'refund', cost: -5n },
+      { month: '2026-11', kind: 'usage', cost: 2n * cost + 5n },
+    ]);
+    expect(await sumsOfLines(books.database.store, 'org_none')).toEqual([]);
   });
 
   test('carries the balance forward: credits and refunds are in the month of their arrival', async () => {

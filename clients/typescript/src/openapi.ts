@@ -5937,7 +5937,7 @@ export interface components {
             closing_balance: number;
             /** @description The org */
             org: string;
-            /** @description What was used, and what was given back */
+            /** @description What was used, and what was given back: the 1000 lines of the largest amounts, and one for all others of a kind */
             lines: components["schemas"]["StatementLine"][];
             /** @description The credits of the month */
             granted: components["schemas"]["Credit"][];
@@ -5983,7 +5983,7 @@ export interface components {
             next_cursor: string | null;
         };
         StatementLine: {
-            /** @description Id of the line: its events are at /v1/statements/{month}/lines/{id} */
+            /** @description Id of the line: its events are at /v1/statements/{month}/lines/{id}. others and other_refunds sum up other lines, and have no events */
             id: string;
             /**
              * @description What it sums up

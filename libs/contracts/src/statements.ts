@@ -9,6 +9,11 @@ import { quantities } from './log-entry.ts';
 /** Hours after its end in which a month takes what belongs to it; later, it goes to the next one, as late. */
 export const STATEMENT_CLOSES_AFTER_HOURS = 48;
 
+/** Lines that a statement lists by themselves, the largest amounts; the others are one line for each kind. */
+export const STATEMENT_LINES_MAX = 1_000;
+/** Ids of the lines that sum up all others of a kind. */
+export const OTHER_LINES = { usage: 'others', refund: 'other_refunds' } as const;
+
 export const statementMonth = z
   .string()
   .regex(/^20\d\d-(0[1-9]|1[0-2])$/, 'must be a month, such as 2026-11')
@@ -29,7 +34,11 @@ export const statementSummary = z.object({
 export type StatementSummary = z.infer<typeof statementSummary>;
 
 export const statementLine = z.object({
-  id: z.string().describe('Id of the line: its events are at /v1/statements/{month}/lines/{id}'),
+  id: z
+    .string()
+    .describe(
+      `Id of the line: its events are at /v1/statements/{month}/lines/{id}. ${Object.values(OTHER_LINES).join(' and ')} sum up other lines, and have no events`,
+    ),
   kind: z.enum(['usage', 'refund']).describe('What it sums up'),
   type: z.string().nullable().describe('Type of the model, or computer'),
   model: z.string().nullable().describe('The model that served'),
@@ -48,7 +57,11 @@ export type StatementLine = z.infer<typeof statementLine>;
 
 export const statement = statementSummary.extend({
   org: z.string().describe('The org'),
-  lines: z.array(statementLine).describe('What was used, and what was given back'),
+  lines: z
+    .array(statementLine)
+    .describe(
+      `What was used, and what was given back: the ${STATEMENT_LINES_MAX} lines of the largest amounts, and one for all others of a kind`,
+    ),
   granted: z.array(creditObject).describe('The credits of the month'),
 });
 export type Statement = z.infer<typeof statement>;

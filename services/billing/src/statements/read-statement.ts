@@ -1,9 +1,15 @@
 // Statements from the stored lines of their months, with opening and closing balances.
-import type { Statement, StatementLine, StatementSummary } from '@switchyard/contracts';
+import {
+  OTHER_LINES,
+  STATEMENT_LINES_MAX,
+  type Statement,
+  type StatementLine,
+  type StatementSummary,
+} from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
 import { answered } from '../store/answered.ts';
 import { addAmounts, noAmounts } from '../store/buckets.ts';
-import type { LedgerRow, StatementLineDocument, UnnumberedRow } from '../store/documents.ts';
+import type { Amounts, LedgerRow, StatementLineDocument, UnnumberedRow } from '../store/documents.ts';
 import { readQuantities } from '../store/quantities.ts';
 import type { Store } from '../store/store.ts';
 import { closesAt, monthOf } from './months.ts';
@@ -44,7 +50,7 @@ export async function readStatement(
   return {
     ...summaryOf(month, sums, opening, now),
     org,
-    lines: lines.sort(inOrder).map(lineOf),
+    lines: folded(lines).sort(inOrder).map(lineOf),
     granted: granted.flatMap(creditOf),
   };
 }
@@ -107,12 +113,37 @@ function summaryOf(
 function together(parts: readonly StatementLineDocument[]): StatementLineDocument[] {
   return [...Map.groupBy(parts, ({ line }) => line).values()].flatMap(([first, ...others]) => {
     if (!first || others.length === 0) return first ?? [];
-    const sum = noAmounts();
-    for (const { calls, cost, quantities = {} } of [first, ...others])
-      addAmounts(sum, { calls, cost, quantities });
     const rates = [first, ...others].flatMap((part) => part.rates ?? []);
+    const sum = sumOf([first, ...others]);
     return { ...first, ...sum, ...(rates.length > 0 ? { rates: [...new Set(rates)] } : {}) };
   });
+}
+
+/** The lines of the largest amounts, and one line for all others of a kind. */
+function folded(lines: readonly StatementLineDocument[]): StatementLineDocument[] {
+  const bySize = lines.toSorted((a, b) => {
+    const difference = sizeOf(b) - sizeOf(a);
+    return difference === 0n ? (a.line < b.line ? -1 : 1) : difference > 0n ? 1 : -1;
+  });
+  const others = Map.groupBy(bySize.slice(STATEMENT_LINES_MAX), ({ kind }) => kind);
+  return [
+    ...bySize.slice(0, STATEMENT_LINES_MAX),
+    ...[...others].flatMap(([kind, [first, ...more]]) => {
+      if (!first) return [];
+      const nothing = { type: null, model: null, computer: null, late: false, rates: [] };
+      return { ...first, ...nothing, line: OTHER_LINES[kind], ...sumOf([first, ...more]) };
+    }),
+  ];
+}
+
+function sizeOf({ cost }: StatementLineDocument): bigint {
+  return cost < 0n ? -cost : cost;
+}
+
+function sumOf(lines: readonly StatementLineDocument[]): Amounts {
+  const sum = noAmounts();
+  for (const { calls, cost, quantities = {} } of lines) addAmounts(sum, { calls, cost, quantities });
+  return sum;
 }
 
 /** Usage before refunds; within each, the most expensive first. */

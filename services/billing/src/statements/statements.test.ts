@@ -1,5 +1,5 @@
 // Statements against the ledger: every row is in one line of one month, and closed months never change.
-import type { Event } from '@switchyard/contracts';
+import { type Event, OTHER_LINES, STATEMENT_LINES_MAX } from '@switchyard/contracts';
 import { parseDollars } from '@switchyard/money';
 import { makeLogger } from '@switchyard/service';
 import { FakeClock } from '@switchyard/testing';
@@ -108,6 +108,23 @@ describe('a statement', () => {
     expect((await books.statement('2026-11')).lines[0]?.rates).toEqual([
       { unit: 'output_token', rate: '0.000002' },
     ]);
+  });
+
+  test(`lists its ${STATEMENT_LINES_MAX} largest lines, and the others in one`, async () => {
+    const books = await Books.open('2026-11-22T00:00:00Z');
+    const others = 3;
+    const minutes = Array.from({ length: STATEMENT_LINES_MAX + others }, (_, i) =>
+      metered(`cmp_${i}`, 0, BigInt(i + 1)),
+    );
+    await books.book(...minutes);
+    const { lines, total } = await books.statement('2026-11');
+    expect(lines).toHaveLength(STATEMENT_LINES_MAX + 1);
+    expect(lines[0]).toMatchObject({ computer_id: `cmp_${minutes.length - 1}`, calls: 0 });
+    expect(lines.find(({ id }) => id === OTHER_LINES.usage)).toMatchObject({
+      ...{ kind: 'usage', type: null, computer_id: null, rates: [] },
+      ...{ quantities: { minutes: others }, amount: 6e-9 },
+    });
+    expect(lines.reduce((sum, { amount }) => sum + parseDollars(amount), 0n)).toBe(parseDollars(total));
   });
 
   test('is added up by the server to the nano-dollar, beyond the exact range of a float', async () => {

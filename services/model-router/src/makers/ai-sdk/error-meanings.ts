@@ -15,7 +15,7 @@ export const ERROR_MEANINGS: readonly Meaning[] = [
   {
     statuses: [400, 413, 422],
     // Anthropic; Google; Mistral; xAI; Cohere
-    said: /prompt is too long|input token count .*exceeds|maximum context length|maximum prompt length|too many tokens|context_length_exceeded/i,
+    said: /prompt is too long|input token count .{0,200}exceeds|maximum context length|maximum prompt length|too many tokens|context_length_exceeded/i,
     status: 400,
     code: 'context_length_exceeded',
   },
@@ -28,7 +28,7 @@ export const ERROR_MEANINGS: readonly Meaning[] = [
   },
   {
     statuses: [400, 403],
-    said: /credit balance is too low|credits? .*exhausted|spending limit/i,
+    said: /credit balance is too low|credits? .{0,200}exhausted|spending limit/i,
     status: 402,
     code: null,
   },

@@ -81,8 +81,11 @@ function saidInStream(error: ProviderStreamError): Said {
   };
 }
 
-function textOf({ message, responseBody }: APICallError): string {
-  return `${message}\n${responseBody ?? ''}`;
+/** Characters of a message and of a body that are searched for its meaning; makers may repeat the whole request. */
+const SEARCHED_LENGTH_MAX = 4 * 1024;
+
+function textOf({ message, responseBody = '' }: APICallError): string {
+  return `${message.slice(0, SEARCHED_LENGTH_MAX)}\n${responseBody.slice(0, SEARCHED_LENGTH_MAX)}`;
 }
 
 /** Uses the message that the provider package found; otherwise the text in the body, or the status. */

@@ -1,6 +1,15 @@
 // Tests the Mistral chat adapter against documented and recorded answers.
+import { expect, test } from 'vitest';
 import { describeChat } from '../__fixtures__/describe-chat.ts';
-import { CONVERSATION, PIXEL, SCHEMA, TOOLS, usageOf } from '../__fixtures__/replayed-chat.ts';
+import {
+  CONVERSATION,
+  chatFixture,
+  failuresOf,
+  PIXEL,
+  SCHEMA,
+  TOOLS,
+  usageOf,
+} from '../__fixtures__/replayed-chat.ts';
 import { mistral } from './index.ts';
 
 const settings = {
@@ -80,4 +89,17 @@ describeChat(mistral, {
     'error-503': { status: 503, kind: 'fault' },
     'error-too-long': { status: 400, kind: 'too_long', said: /138241 tokens/ },
   },
+});
+
+test('an error that repeats a long value of the request is classified at once', async () => {
+  const error = chatFixture(import.meta.dirname, 'chat-error-422');
+  const { json } = error as { json: { message: { detail: { input: unknown }[] } } };
+  for (const issue of json.message.detail) issue.input = 'input token count '.repeat(60_000);
+  const before = process.cpuUsage();
+  const failures = await failuresOf(mistral, error, 'magistral-medium-latest');
+  const { user } = process.cpuUsage(before);
+  expect(failures.map(({ status, kind }) => ({ status, kind }))).toEqual(
+    Array(2).fill({ status: 422, kind: 'rejected' }),
+  );
+  expect(user / 1_000).toBeLessThan(1_000);
 });

@@ -1,4 +1,5 @@
-// How many transcriptions run at once in a process: each takes a core and 100 MB, so the others wait their turn.
+// How many runs of one kind of work a process has at once, such as transcriptions, which take a core and 100 MB each.
+// The others wait their turn.
 
 export class Places {
   #free: number;

@@ -11,6 +11,7 @@ import {
   watchByteBudget,
 } from '@switchyard/service';
 import { HoldKeeper } from '@switchyard/spending';
+import { AudioDecoder } from './audio/audio-decoder.ts';
 import { circuitGauge } from './calls/circuit-gauge.ts';
 import { Circuits } from './calls/circuits.ts';
 import { loadCatalog } from './catalog/catalog.ts';
@@ -60,6 +61,7 @@ export async function start({ config, bus, logger, clock, metrics }: ServiceDeps
   register(service, {
     ...{ catalog, keys, circuits, callTimeoutMs, largeBodies, holds, events, clock, logger },
     makers: makers.byName,
+    decoder: new AudioDecoder(clock),
   });
   return {
     async stop() {

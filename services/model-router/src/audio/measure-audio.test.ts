@@ -3,8 +3,10 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { systemClock } from '@switchyard/service';
 import { parseBuffer } from 'music-metadata';
 import { afterAll, describe, expect, test } from 'vitest';
+import { AudioDecoder } from './audio-decoder.ts';
 import { measureAudio } from './measure-audio.ts';
 import { measureMp4 } from './mp4.ts';
 import { measureWebm } from './webm.ts';
@@ -13,6 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), 'measure-test-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const here = new AbortController().signal;
+const decoder = new AudioDecoder(systemClock);
 const SECONDS = 12.345;
 let count = 0;
 
@@ -24,7 +27,7 @@ function make(ending: string, options: string[] = [], seconds = SECONDS): Buffer
   return readFileSync(file);
 }
 
-const secondsOf = async (bytes: Buffer) => (await measureAudio(bytes, here)).seconds;
+const secondsOf = async (bytes: Buffer) => (await measureAudio({ decoder }, bytes, here)).seconds;
 
 /** For encoders that state their padding; others include the padding of a block. */
 const EXACT = 0.001;
@@ -218,7 +221,7 @@ describe('refused, with a code, is', () => {
     ['a webm of nothing', Buffer.concat([Buffer.from('1a45dfa3', 'hex'), Buffer.alloc(100)])],
     ['nothing', Buffer.alloc(0)],
   ])('%s', async (_, bytes) => {
-    await expect(measureAudio(bytes, here)).rejects.toMatchObject({
+    await expect(measureAudio({ decoder }, bytes, here)).rejects.toMatchObject({
       code: 'audio_unreadable',
       param: 'file',
     });
@@ -250,7 +253,9 @@ describe('a hostile file', () => {
     ['boxes that are nested without end', nestedMp4()],
   ])('of %s is done with at once', async (_, bytes) => {
     const before = performance.now();
-    await measureAudio(bytes, here).catch((error) => expect(error.code).toBe('audio_unreadable'));
+    await measureAudio({ decoder }, bytes, here).catch((error) =>
+      expect(error.code).toBe('audio_unreadable'),
+    );
     expect(performance.now() - before).toBeLessThan(15_000);
   });
 });

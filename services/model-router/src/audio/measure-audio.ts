@@ -2,9 +2,9 @@
 // trusted only for a few milliseconds of padding.
 import { type AudioFormatName, ServiceError } from '@switchyard/contracts';
 import { measureAdts } from './adts.ts';
+import type { AudioDecoder } from './audio-decoder.ts';
 import { detectAudio } from './detect-audio.ts';
 import { measureFlac } from './flac.ts';
-import { measureByDecoding } from './measure-by-decoding.ts';
 import { measureMp4 } from './mp4.ts';
 import { measureMpegAudio } from './mpeg-audio.ts';
 import { measureOgg } from './ogg.ts';
@@ -29,16 +29,24 @@ const MEASURES: Partial<Record<AudioFormatName, (bytes: Buffer) => number | null
 
 const MILLIS = 1_000;
 
+interface MeasureDeps {
+  decoder: AudioDecoder;
+}
+
 /**
  * Counts the audio in the file's container. Decodes an unsupported container if this machine has a decoder.
- * @throws ServiceError `audio_unreadable`
+ * @throws ServiceError `audio_unreadable`; `service_unavailable` when it cannot be decoded now
  */
-export async function measureAudio(bytes: Buffer, signal: AbortSignal): Promise<MeasuredAudio> {
+export async function measureAudio(
+  { decoder }: MeasureDeps,
+  bytes: Buffer,
+  signal: AbortSignal,
+): Promise<MeasuredAudio> {
   const detected = detectAudio(bytes);
   if (!detected) throw unreadable('Unknown audio format');
   const { format, start } = detected;
   const counted = count(format, bytes.subarray(start));
-  const seconds = counted ?? (await measureByDecoding(bytes, signal));
+  const seconds = counted ?? (await decoder.measure(bytes, signal));
   const millis = Math.round((seconds ?? 0) * MILLIS);
   if (!Number.isSafeInteger(millis) || millis <= 0) throw unreadable(`No sound found in this ${format} file`);
   return { format, seconds: millis / MILLIS };

@@ -3,6 +3,7 @@ import type { EventPublisher, IncomingCall } from '@switchyard/bus';
 import { type ModelCallHead, type ModelType, modelCallHead } from '@switchyard/contracts';
 import type { ByteBudget, Clock, Logger } from '@switchyard/service';
 import type { HoldKeeper } from '@switchyard/spending';
+import type { AudioDecoder } from '../audio/audio-decoder.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Maker } from '../makers/maker.ts';
 import type { ProviderKeys } from '../providers/provider-keys.ts';
@@ -21,6 +22,8 @@ export interface ModelCallDeps {
   callTimeoutMs: number;
   /** Memory budget for large bodies. */
   largeBodies: ByteBudget;
+  /** Measures audio of formats that the router does not read itself. */
+  decoder: AudioDecoder;
   /** Holds for calls of callers with a spending limit. */
   holds: HoldKeeper;
   events: EventPublisher;

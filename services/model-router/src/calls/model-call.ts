@@ -41,11 +41,9 @@ export async function serveModelCall(
   }
 }
 
-function requestOf(
-  body: Buffer,
-  { type, head, call, makers }: CallContext,
-): ModelRequest | Promise<ModelRequest> {
-  if (type === 'transcription') return transcriptionRequest(body, head, call.signal);
+function requestOf(body: Buffer, context: CallContext): ModelRequest | Promise<ModelRequest> {
+  const { type, head, call, makers } = context;
+  if (type === 'transcription') return transcriptionRequest(context, body, head, call.signal);
   const translate = head.dialect && TRANSLATIONS[head.dialect];
   if (translate) return new TranslatedRequest(translate, body, head, makers);
   return new JsonRequest(type, body, head);

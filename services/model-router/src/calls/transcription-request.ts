@@ -11,6 +11,7 @@ import {
   transcriptionParams,
 } from '@switchyard/contracts';
 import { finishTranscription } from '../answers/transcription/finish-transcription.ts';
+import type { AudioDecoder } from '../audio/audio-decoder.ts';
 import { type MeasuredAudio, measureAudio } from '../audio/measure-audio.ts';
 import type { UpstreamRequest } from '../makers/maker.ts';
 import type { Expected } from '../spending/expected-cost.ts';
@@ -19,14 +20,15 @@ import { refusalOfTranscription, verboseIsKnownTo } from './model-limits.ts';
 import type { FinishedAnswer, ModelRequest } from './model-request.ts';
 import { PricedMembers } from './priced-members.ts';
 
-/** @throws ServiceError `audio_unreadable` when the audio's length cannot be determined; `invalid_request` */
+/** @throws ServiceError `audio_unreadable` when the audio's length cannot be determined; `service_unavailable`; `invalid_request` */
 export async function transcriptionRequest(
+  deps: { decoder: AudioDecoder },
   audio: Buffer,
   { params }: ModelCallHead,
   signal: AbortSignal,
 ): Promise<TranscriptionRequest> {
   const told = transcriptionParams.parse(params);
-  return new TranscriptionRequest(audio, told, await measureAudio(audio, signal));
+  return new TranscriptionRequest(audio, told, await measureAudio(deps, audio, signal));
 }
 
 export class TranscriptionRequest implements ModelRequest {

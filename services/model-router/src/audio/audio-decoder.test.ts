@@ -1,0 +1,54 @@
+// Decodes with ffmpeg, as the router does.
+import { type ChildProcess, execFileSync } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { systemClock } from '@switchyard/service';
+import { FakeClock } from '@switchyard/testing';
+import { expect, test, vi } from 'vitest';
+import { AudioDecoder } from './audio-decoder.ts';
+
+const here = new AbortController().signal;
+const SECONDS = 600;
+const AUDIO = execFileSync(
+  'ffmpeg',
+  ['-v', 'error', '-f', 'lavfi', '-i', `anullsrc=r=8000:cl=mono:d=${SECONDS}`, '-f', 'au', 'pipe:1'],
+  { maxBuffer: 64 * 1024 * 1024 },
+);
+
+test('two files are decoded at once, and others wait', async () => {
+  const decoder = new AudioDecoder(systemClock);
+  let running = 0;
+  let most = 0;
+  const count = (message: unknown) => {
+    most = Math.max(most, ++running);
+    (message as { process: ChildProcess }).process.once('close', () => running--);
+  };
+  subscribe('child_process', count);
+  try {
+    const measured = await Promise.all(Array.from({ length: 10 }, () => decoder.measure(AUDIO, here)));
+    expect(measured).toEqual(Array(10).fill(SECONDS));
+  } finally {
+    unsubscribe('child_process', count);
+  }
+  expect(most).toBe(2);
+});
+
+test('a file that waits too long for others is refused, and can be sent again', async () => {
+  const clock = new FakeClock();
+  const decoder = new AudioDecoder(clock);
+  const first = [decoder.measure(AUDIO, here), decoder.measure(AUDIO, here)];
+  const third = decoder.measure(AUDIO, here);
+  clock.advance(120_000);
+  await expect(third).rejects.toMatchObject({ code: 'service_unavailable', retryAfterS: 10 });
+  expect(await Promise.all(first)).toEqual([SECONDS, SECONDS]);
+});
+
+test('a file that cannot be stored is refused, and can be sent again', async () => {
+  vi.stubEnv('TMPDIR', '/does/not/exist');
+  try {
+    await expect(new AudioDecoder(systemClock).measure(AUDIO, here)).rejects.toMatchObject({
+      code: 'service_unavailable',
+    });
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});

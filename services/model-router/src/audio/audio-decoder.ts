@@ -1,0 +1,86 @@
+// Measures a file of an unsupported format: ffmpeg decodes it, if installed, and the samples are counted.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ServiceError } from '@switchyard/contracts';
+import { BYTES_PER_SAMPLE, decodeSound, LocalRefusal, Places, ProgramFailed } from '@switchyard/local-models';
+import type { Clock } from '@switchyard/service';
+
+const RATE_HZ = 8_000;
+/** Each decoding takes a core. */
+const DECODINGS_AT_ONCE = 2;
+/** Maximum wait for other decodings: shorter than clients wait, longer than a burst takes. */
+const WAIT_MS_MAX = 120_000;
+/** Decoding is many times faster than real time. */
+const DECODE_TIMEOUT_MS = 60_000;
+const RETRY_AFTER_S = 10;
+
+/** The decodings of one process. */
+export class AudioDecoder {
+  readonly #places = new Places(DECODINGS_AT_ONCE);
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Duration in seconds; null when the file cannot be decoded or ffmpeg is missing.
+   * @throws ServiceError `service_unavailable` when other decodings take too long or the file cannot be stored
+   */
+  async measure(audio: Buffer, signal: AbortSignal): Promise<number | null> {
+    const waiting = new AbortController();
+    const stopClock = this.#clock.after(WAIT_MS_MAX, () => waiting.abort(busy()));
+    try {
+      return await this.#places.run(AbortSignal.any([signal, waiting.signal]), () => {
+        stopClock();
+        return measureByDecoding(audio, signal);
+      });
+    } finally {
+      stopClock();
+    }
+  }
+}
+
+async function measureByDecoding(audio: Buffer, signal: AbortSignal): Promise<number | null> {
+  const folder = await mkdtemp(join(tmpdir(), 'measure-')).catch(notStored);
+  try {
+    const file = join(folder, 'audio');
+    await writeFile(file, audio, { signal }).catch((error) => {
+      signal.throwIfAborted();
+      return notStored(error);
+    });
+    return await decode(file, AbortSignal.any([signal, AbortSignal.timeout(DECODE_TIMEOUT_MS)]));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof LocalRefusal || error instanceof ProgramFailed || isTimeout(error)) return null;
+    throw error;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function decode(file: string, signal: AbortSignal): Promise<number | null> {
+  const decoder = decodeSound(file, RATE_HZ, signal);
+  let bytes = 0;
+  for await (const chunk of decoder.output) bytes += (chunk as Buffer).length;
+  // A file that is damaged at its end still counts up to there.
+  await decoder.done.catch((error: unknown) => {
+    if (!(error instanceof ProgramFailed) || bytes === 0) throw error;
+  });
+  return bytes / BYTES_PER_SAMPLE / RATE_HZ;
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError');
+}
+
+function busy(): ServiceError {
+  const message = `Other audio files are decoded for over ${WAIT_MS_MAX / 1_000} s. Retry later.`;
+  return new ServiceError('service_unavailable', message, { retryAfterS: RETRY_AFTER_S });
+}
+
+function notStored(cause: unknown): never {
+  const message = 'The audio file cannot be stored to be measured. Retry later.';
+  throw new ServiceError('service_unavailable', message, { cause, retryAfterS: RETRY_AFTER_S });
+}

@@ -27,6 +27,15 @@ function make(ending: string, options: string[] = [], seconds = SECONDS): Buffer
   return readFileSync(file);
 }
 
+/** Silent audio tracks of one Matroska file. */
+function makeTracks(...tracks: [seconds: number, codec: string][]): Buffer {
+  const file = join(folder, `${count++}.mka`);
+  const inputs = tracks.flatMap(([seconds]) => ['-f', 'lavfi', '-i', `anullsrc=d=${seconds}`]);
+  const outputs = tracks.flatMap(([, codec], at) => ['-map', `${at}`, `-c:a:${at}`, codec]);
+  execFileSync('ffmpeg', ['-v', 'error', ...inputs, ...outputs, file]);
+  return readFileSync(file);
+}
+
 const secondsOf = async (bytes: Buffer) => (await measureAudio({ decoder }, bytes, here)).seconds;
 
 /** For encoders that state their padding; others include the padding of a block. */
@@ -111,6 +120,24 @@ describe('the measured length of', () => {
     const one = make('ogg', ['-c:a', 'libvorbis', '-serial_offset', '7'], 2);
     const other = make('opus', ['-c:a', 'libopus'], 3);
     expect(await secondsOf(Buffer.concat([one, other]))).toBeCloseTo(5, 2);
+  });
+
+  test.each([
+    ['44100', '48000'],
+    ['24000', '44100'],
+  ])('joined mp3s of %s and %s Hz is the sum of both', async (one, other) => {
+    const parts = [make('mp3', ['-ar', one], 2), make('mp3', ['-ar', other], 3)];
+    expect(Math.abs((await secondsOf(Buffer.concat(parts))) - 5)).toBeLessThan(0.2);
+  });
+
+  test('a webm with several audio tracks is that of the longest', async () => {
+    const bytes = makeTracks([2, 'libopus'], [7, 'libvorbis'], [3, 'libopus']);
+    expect(Math.abs((await secondsOf(bytes)) - 7)).toBeLessThan(A_BLOCK);
+  });
+
+  test('a matroska with a track that is not counted here is decoded', () => {
+    expect(measureWebm(makeTracks([2, 'libopus'], [3, 'libvorbis']))).toBeGreaterThan(2);
+    expect(measureWebm(makeTracks([2, 'libopus'], [3, 'flac']))).toBeNull();
   });
 
   test('the shortest chargeable audio is above zero', async () => {

@@ -6,7 +6,7 @@ interface Frame {
   bytes: number;
   samples: number;
   rateHz: number;
-  /** Version, layer and rate, which are equal in all frames of a stream. */
+  /** Version, layer and rate, which are equal in all frames of a stream. Joined files are several streams. */
   kind: number;
 }
 
@@ -35,7 +35,7 @@ export function measureMpegAudio(bytes: Buffer): number | null {
     const frame = readFrame(bytes, at) as Frame;
     if (at + frame.bytes > bytes.length && counted.packets > 0) break; // a truncated frame; decoders do not play it
     const head = kind === null ? readEncoderHead(bytes.subarray(at, at + frame.bytes)) : null;
-    kind ??= frame.kind;
+    kind = frame.kind;
     if (head) trimSeconds = head.trimSamples / frame.rateHz;
     else counted.add(frame.samples, frame.rateHz);
     const next = at + frame.bytes;
@@ -44,13 +44,15 @@ export function measureMpegAudio(bytes: Buffer): number | null {
   return counted.packets === 0 ? null : Math.max(0, counted.seconds - trimSeconds);
 }
 
-/** The next position where two frames of one kind follow each other, or where one ends the file. */
+/** The next position where two frames of one kind follow each other, or where one of `kind` ends the file. */
 function findFrame(bytes: Buffer, from: number, until: number, kind: number | null): number | null {
   for (let at = bytes.indexOf(0xff, from); at !== -1 && at < until; at = bytes.indexOf(0xff, at + 1)) {
     const frame = readFrame(bytes, at);
-    if (!frame || (kind !== null && frame.kind !== kind)) continue;
+    if (!frame) continue;
     const next = at + frame.bytes;
-    if (next + HEADER_BYTES > bytes.length || readFrame(bytes, next)?.kind === frame.kind) return at;
+    if (readFrame(bytes, next)?.kind === frame.kind) return at;
+    const endsFile = next + HEADER_BYTES > bytes.length;
+    if (endsFile && (kind === null || kind === frame.kind)) return at;
   }
   return null;
 }

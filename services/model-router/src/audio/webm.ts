@@ -1,5 +1,5 @@
-// WebM and Matroska: counts the packets of the first audio track. Stated durations are ignored; browser recorders write
-// none.
+// WebM and Matroska: counts the packets of each audio track; the longest track is charged, since makers differ in which
+// track they read. Stated durations are ignored; browser recorders write none.
 import { aacSeconds } from './mp4.ts';
 import { evenPackets, opusPackets, type PacketCounter, vorbisPackets } from './packet-counter.ts';
 import { readVorbisModes } from './vorbis.ts';
@@ -23,6 +23,7 @@ const ID = {
 /** Elements that contain other elements. */
 const PARENTS: ReadonlySet<number> = new Set([ID.segment, ID.cluster, ID.blockGroup, ID.tracks]);
 const TRACK_TYPE_SOUND = 2;
+const TRACKS_MAX = 1_000;
 /** 11 hours of packets of 20 ms. */
 const ELEMENTS_MAX = 2_000_000;
 const NANOS_PER_SECOND = 1e9;
@@ -39,28 +40,42 @@ interface Element {
 
 interface SoundTrack {
   number: number;
-  counter: PacketCounter;
+  /** Null for a codec that is not counted here. */
+  counter: PacketCounter | null;
   delaySeconds: number;
+  discardSeconds: number;
 }
 
 /**
- * Duration in seconds; null when no track can be measured.
- * @throws RangeError for more elements than are read: the rest would be free
+ * Duration of the longest audio track in seconds; null when a track cannot be measured, or there is none.
+ * @throws RangeError for more elements or tracks than are read: the rest would be free
  */
 export function measureWebm(bytes: Buffer): number | null {
-  let track: SoundTrack | null = null;
-  let discardSeconds = 0;
+  const tracks = new Map<number, SoundTrack>();
+  let latest: SoundTrack | null = null;
   for (const element of elements(bytes)) {
     const { id, start, end } = element;
-    if (id === ID.trackEntry) track ??= readTrack(bytes, element);
-    else if (id === ID.discardPadding && end - start <= INTEGER_BYTES_MAX)
-      discardSeconds = Number(signed(bytes, start, end)) / NANOS_PER_SECOND;
-    else if (track && (id === ID.simpleBlock || id === ID.block)) addBlock(bytes, element, track);
+    if (id === ID.trackEntry) addTrack(tracks, readTrack(bytes, element));
+    else if (id === ID.discardPadding && latest && end - start <= INTEGER_BYTES_MAX)
+      latest.discardSeconds = Number(signed(bytes, start, end)) / NANOS_PER_SECOND;
+    else if (id === ID.simpleBlock || id === ID.block) latest = addBlock(bytes, element, tracks);
   }
-  if (!track || track.counter.counted.packets === 0) return null;
-  const { counted } = track.counter;
-  const discarded = discardSeconds > 0 && discardSeconds <= counted.lastSeconds ? discardSeconds : 0;
-  return Math.max(0, counted.seconds - discarded - track.delaySeconds);
+  let longest: number | null = null;
+  for (const { counter, discardSeconds, delaySeconds } of tracks.values()) {
+    if (!counter) return null;
+    const { packets, seconds, lastSeconds } = counter.counted;
+    if (packets === 0) continue;
+    const discarded = discardSeconds > 0 && discardSeconds <= lastSeconds ? discardSeconds : 0;
+    longest = Math.max(longest ?? 0, seconds - discarded - delaySeconds);
+  }
+  return longest;
+}
+
+/** Joined files repeat their tracks: the first one with a number counts the blocks of all. */
+function addTrack(tracks: Map<number, SoundTrack>, track: SoundTrack | null): void {
+  if (!track || tracks.has(track.number)) return;
+  if (tracks.size === TRACKS_MAX) throw new RangeError('too many tracks');
+  tracks.set(track.number, track);
 }
 
 /** All elements; a parent precedes its children. */
@@ -108,6 +123,7 @@ function readVint(bytes: Buffer, at: number): { value: number | null; bytes: num
   return { value: isUntold ? null : value, bytes: length };
 }
 
+/** Null for a track that is no audio. */
 function readTrack(bytes: Buffer, entry: Element): SoundTrack | null {
   const fields = new Map<number, Buffer>();
   for (let at = entry.start; at < entry.end; ) {
@@ -123,7 +139,7 @@ function readTrack(bytes: Buffer, entry: Element): SoundTrack | null {
   const counter = counterOf(codec, fields.get(ID.codecPrivate) ?? Buffer.alloc(0));
   // Limited to the longest possible Opus pre-skip.
   const delaySeconds = Math.min(number(ID.codecDelay) / NANOS_PER_SECOND, DELAY_SECONDS_MAX);
-  return counter && { number: number(ID.trackNumber), counter, delaySeconds };
+  return { number: number(ID.trackNumber), counter, delaySeconds, discardSeconds: 0 };
 }
 
 const DELAY_SECONDS_MAX = 0.12;
@@ -171,15 +187,24 @@ function cut(bytes: Buffer, lengths: number[]): Buffer[] {
 
 const LACING = { none: 0, xiph: 1, fixed: 2, ebml: 3 } as const;
 
-/** Adds a block: its track, a time (2 bytes), flags, and one or several frames preceded by their lengths. */
-function addBlock(bytes: Buffer, { start, end }: Element, track: SoundTrack): void {
+/**
+ * Adds a block: its track, a time (2 bytes), flags, and one or several frames preceded by their lengths.
+ * @returns the track; null when the block is no audio
+ */
+function addBlock(
+  bytes: Buffer,
+  { start, end }: Element,
+  tracks: ReadonlyMap<number, SoundTrack>,
+): SoundTrack | null {
   const number = readVint(bytes, start);
-  if (!number || number.value !== track.number) return;
+  const track = number?.value == null ? null : (tracks.get(number.value) ?? null);
+  if (!number || !track?.counter) return track;
   const flagsAt = start + number.bytes + 2;
   const lacing = ((bytes[flagsAt] ?? 0) >> 1) & 3;
   const frames = bytes.subarray(flagsAt + 1, end);
   for (const frame of lacing === LACING.none ? [frames] : unlace(frames, lacing))
     if (frame.length > 0) track.counter.add(frame);
+  return track;
 }
 
 function unlace(block: Buffer, lacing: number): Buffer[] {

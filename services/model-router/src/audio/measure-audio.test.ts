@@ -9,6 +9,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { AudioDecoder } from './audio-decoder.ts';
 import { measureAudio } from './measure-audio.ts';
 import { measureMp4 } from './mp4.ts';
+import { measureOgg } from './ogg.ts';
 import { measureWebm } from './webm.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'measure-test-'));
@@ -255,6 +256,7 @@ describe('refused, with a code, is', () => {
   });
 });
 
+const OGG_FIRST = Buffer.from(oggPage('\x02', '\0'), 'latin1');
 /** A list of tracks with one of Opus, number 1. */
 const OPUS_TRACK = '1654ae6b90ae8ed781018381028686415f4f505553';
 
@@ -267,6 +269,11 @@ describe('a hostile file', () => {
       Buffer.concat([Buffer.from('\0\0\0\x08ftyp', 'latin1'), repeated('\0\0\0\x08moof', 500_000)]),
     ],
     ['pages of nothing', repeated(`OggS\0\x02${'\0'.repeat(21)}`, 150_000)],
+    ['pages of empty packets', Buffer.concat([OGG_FIRST, repeated(oggPage('\0', '\0'.repeat(255)), 92_000)])],
+    [
+      'pages of a packet that does not end',
+      Buffer.concat([OGG_FIRST, repeated(oggPage('\x01', '\xff', 255), 92_000)]),
+    ],
     ['an integer of a megabyte', webm('75a210100000', Buffer.alloc(1024 * 1024, 0xff))],
     [
       'the name of a codec of a megabyte',
@@ -279,11 +286,11 @@ describe('a hostile file', () => {
     ['tracks, and fragments of another one', hostileMp4()],
     ['boxes that are nested without end', nestedMp4()],
   ])('of %s is done with at once', async (_, bytes) => {
-    const before = performance.now();
+    const before = process.cpuUsage();
     await measureAudio({ decoder }, bytes, here).catch((error) =>
       expect(error.code).toBe('audio_unreadable'),
     );
-    expect(performance.now() - before).toBeLessThan(15_000);
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(3_000);
   });
 });
 
@@ -292,9 +299,16 @@ test('a file of more parts than are read is not measured by its beginning', () =
   const padding = repeated('\xec\x80', 2_000_000);
   expect(measureWebm(webm(OPUS_TRACK, block))).toBeGreaterThan(0);
   expect(() => measureWebm(webm(OPUS_TRACK, block, padding, block))).toThrow(RangeError);
+  expect(() => measureOgg(repeated(oggPage('\x02', '\0'), 1_001))).toThrow(RangeError);
   const free = repeated('\0\0\0\x08free', 200_001);
   expect(() => measureMp4(free)).toThrow(RangeError);
 });
+
+/** A page, as latin1. */
+function oggPage(flags: string, lacings: string, bytes = 0): string {
+  const segments = String.fromCharCode(lacings.length);
+  return `OggS\0${flags}${'\0'.repeat(20)}${segments}${lacings}${'\0'.repeat(bytes)}`;
+}
 
 function repeated(text: string, times: number): Buffer {
   return Buffer.from(text.repeat(times), 'latin1');

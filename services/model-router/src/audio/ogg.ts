@@ -16,15 +16,25 @@ const FLAG_CONTINUED = 1;
 const FLAG_FIRST = 2;
 /** A Vorbis setup header is a few KiB. */
 const HEADER_PACKET_BYTES_MAX = 1024 * 1024;
+/** 11 hours of packets of 20 ms. */
+const PIECES_MAX = 2_000_000;
+const STREAMS_MAX = 1_000;
 
-/** Total duration of consecutive audio streams in seconds; null when there is none. */
+/**
+ * Total duration of consecutive audio streams in seconds; null when there is none.
+ * @throws RangeError for more streams or parts of packets than are read: the rest would be free
+ */
 export function measureOgg(bytes: Buffer): number | null {
   const streams = new Map<number, OggStream>();
   const all: OggStream[] = [];
+  let pieces = 0;
   for (let at = bytes.indexOf('OggS'); at !== -1; ) {
     const page = readPage(bytes, at);
     if (!page) break;
+    pieces += page.pieces.length;
+    if (pieces > PIECES_MAX) throw new RangeError('too many packets');
     if (page.flags & FLAG_FIRST) {
+      if (all.length === STREAMS_MAX) throw new RangeError('too many streams');
       const stream = new OggStream();
       streams.set(page.serial, stream);
       all.push(stream);
@@ -41,7 +51,7 @@ interface Page {
   flags: number;
   granule: bigint;
   serial: number;
-  /** Parts of packets; `ends` marks the last part of a packet. */
+  /** Parts of packets; `ends` marks the last part of a packet. Empty packets are left out. */
   pieces: { data: Buffer; ends: boolean }[];
   bytes: number;
 }
@@ -49,6 +59,7 @@ interface Page {
 function readPage(bytes: Buffer, at: number): Page | null {
   const segments = bytes[at + 26];
   if (segments === undefined || at + PAGE_HEADER_BYTES + segments > bytes.length) return null;
+  const flags = bytes[at + 5] as number;
   const pieces: Page['pieces'] = [];
   let start = at + PAGE_HEADER_BYTES + segments;
   let end = start;
@@ -57,11 +68,13 @@ function readPage(bytes: Buffer, at: number): Page | null {
     end += lacing;
     if (end > bytes.length) break; // truncated
     if (lacing === 255 && index < segments - 1) continue;
+    const endsContinued = index === 0 && (flags & FLAG_CONTINUED) !== 0;
+    if (start === end && !endsContinued) continue;
     pieces.push({ data: bytes.subarray(start, end), ends: lacing < 255 });
     start = end;
   }
   return {
-    flags: bytes[at + 5] as number,
+    flags,
     granule: bytes.readBigInt64LE(at + 6),
     serial: bytes.readUInt32LE(at + 14),
     pieces,
@@ -80,7 +93,9 @@ class OggStream {
   #headers: Buffer[] = [];
   #headersWanted = 1;
   #codec: Codec | null = null;
+  /** Parts of the current packet, and their bytes. */
   #parts: Buffer[] = [];
+  #partsBytes = 0;
   #lastGranule = -1n;
 
   get seconds(): number | null {
@@ -94,21 +109,28 @@ class OggStream {
   }
 
   addPage({ flags, granule, pieces }: Page): void {
-    if (!(flags & FLAG_CONTINUED)) this.#parts = [];
+    if (!(flags & FLAG_CONTINUED)) this.#beginPacket();
     for (const { data, ends } of pieces) {
       this.#keep(data);
       if (!ends) continue;
       this.#addPacket(this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts));
-      this.#parts = [];
+      this.#beginPacket();
     }
     if (granule >= 0n) this.#lastGranule = granule;
   }
 
+  #beginPacket(): void {
+    this.#parts = [];
+    this.#partsBytes = 0;
+  }
+
   /** Audio packets need only their first bytes; header packets are kept whole. */
   #keep(data: Buffer): void {
-    const bytes = this.#parts.reduce((sum, part) => sum + part.length, 0);
     const most = this.#headersWanted > 0 ? HEADER_PACKET_BYTES_MAX : PACKET_HEAD_BYTES;
-    if (bytes < most) this.#parts.push(data.subarray(0, most - bytes));
+    if (this.#partsBytes >= most) return;
+    const part = data.subarray(0, most - this.#partsBytes);
+    this.#parts.push(part);
+    this.#partsBytes += part.length;
   }
 
   #addPacket(packet: Buffer): void {

@@ -184,6 +184,14 @@ describe('a whole answer', () => {
     expect(JSON.parse(body.toString())).toMatchObject({ usage: { cost: 0.00000075 } });
   });
 
+  test.each(['END', ['END']])('that begins with a stop sequence is empty, and is charged', (stop) => {
+    const empty = choices.replace('"hi"', '""');
+    const answer = `{"model":"m",${empty},"usage":{"prompt_tokens":19,"completion_tokens":1}}`;
+    expect(() => finish(answer)).toThrow(UnusableAnswer);
+    const request = bytesOf({ ...saying('Hi'), stop });
+    expect(finishWholeAnswer(model, request, Buffer.from(answer)).price.cost).toBe('0.00000345');
+  });
+
   test.each(['', '{', '[]', 'upstream says hello', '{"choices":[]}', '{"id":"x"}', `{${choices}`])(
     'that cannot be used is a failed attempt: %s',
     (body) => expect(() => finish(body)).toThrow(UnusableAnswer),
@@ -417,6 +425,15 @@ describe('a streamed answer', () => {
     const { text, cost } = pass(`${[chunk(''), limited, usage, 'data: [DONE]'].join('\n\n')}\n\n`, 1000);
     expect(text).toContain('"finish_reason":"length"');
     expect(cost).toBe('0.00001485');
+  });
+
+  test('that begins with a stop sequence of the caller is an answer, and is charged', () => {
+    const request = bytesOf({ ...saying('Hi'), stop: ['END'] });
+    const answer = new SseAnswer(model, { request, includeUsage: true });
+    answer.push(Buffer.from(`${[chunk(''), finished, usage, 'data: [DONE]'].join('\n\n')}\n\n`));
+    const { last, price } = answer.finish();
+    expect(last.toString()).toContain('"finish_reason":"stop"');
+    expect(price.cost).toBe('0.00001485');
   });
 
   test.each([

@@ -16,7 +16,7 @@ const FRAME = new Set(['role', 'id', 'name']);
 
 /**
  * Finish reasons that make an empty answer valid. A refusal is final, so no other model is tried. At `length`, the
- * caller's limit was too small for any text.
+ * caller's limit was too small for any text; at `stop`, the answer may begin with one of the caller's stop sequences.
  */
 const REFUSALS = new Set(['content_filter', 'refusal', 'safety']);
 const LIMITS = new Set(['length', 'max_tokens']);
@@ -39,10 +39,14 @@ export function hasContent({ text, delta, message }: ChatChoice): boolean {
 /** What an answer without content is. */
 export type EmptyAnswer = 'refusal' | 'limit' | 'nothing';
 
-/** Classifies an answer without content by its finish reason. */
-export function emptyAnswer(finishReason: unknown): EmptyAnswer {
+/**
+ * Classifies an answer without content by its finish reason.
+ * @param stop the caller's stop sequences
+ */
+export function emptyAnswer(finishReason: unknown, stop?: unknown): EmptyAnswer {
   if (typeof finishReason !== 'string') return 'nothing';
   if (REFUSALS.has(finishReason)) return 'refusal';
+  if (finishReason === 'stop' && isSomething(stop)) return 'limit';
   return LIMITS.has(finishReason) ? 'limit' : 'nothing';
 }
 

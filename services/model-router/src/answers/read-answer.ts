@@ -62,7 +62,7 @@ const EMPTY_CHOICES_BYTES_MAX = 8 * 1024;
 function emptiness(answer: AnswerToRead): EmptyAnswer | null {
   const choices = choicesOf({ choices: json(answer, 'choices') });
   if (choices.some(hasContent)) return null;
-  return emptyAnswer(choices.at(-1)?.finish_reason);
+  return emptyAnswer(choices.at(-1)?.finish_reason, readRequest(answer.request).stop);
 }
 
 /** OpenAI's shape: a non-empty list, and tokens. */

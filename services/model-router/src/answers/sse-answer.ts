@@ -127,7 +127,7 @@ export class SseAnswer implements StreamedAnswer {
     this.#forwarded = before; // `last` is not sent yet
     if (!this.#done && this.#finishReason === null)
       throw new UnusableAnswer(this.#events === 0 ? 'the stream has no events' : 'the stream was cut short');
-    const empty = this.#begun ? null : emptyAnswer(this.#finishReason);
+    const empty = this.#begun ? null : emptyAnswer(this.#finishReason, readRequest(this.#request).stop);
     if (empty === 'nothing') throw new UnusableAnswer('the stream ended without an answer in it');
     const { price: full, basis } = this.produced();
     const price = empty === 'refusal' ? FREE : full;

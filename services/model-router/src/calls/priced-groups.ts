@@ -27,6 +27,12 @@ export const PRICED_GROUPS: readonly PricedGroup[] = [
     types: ['language'],
     advice: 'Set stream and stream_options next to messages.',
   },
+  {
+    // An answer in another form cannot be read, so the maker bills it and the caller pays nothing.
+    names: words('stream stream_format response_format encoding_format'),
+    types: ['image', 'speech', 'transcription', 'embedding'],
+    advice: 'Use the field of the endpoint.',
+  },
   { names: ['tier'], types: ['transcription'], advice: 'Use model.' },
   {
     names: ['service_tier'],

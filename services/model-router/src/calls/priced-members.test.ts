@@ -75,6 +75,7 @@ const WITH_OPTIONS: [ModelType, string, unknown][] = [
   ['embedding', 'model', 'dear'],
   ['embedding', 'content', { parts: [{ text: 'much longer' }] }],
   ['embedding', 'texts', ['much longer']],
+  ['embedding', 'encoding_format', 'base64'],
   ['rerank', 'model', 'dear'],
   ['image', 'model', 'dear'],
   ['image', 'version', '5c7d5dc6dd8bf75c1acaa8565735e7986bc5b66206b55cca93cb72c9bf15ccaa'],
@@ -85,8 +86,11 @@ const WITH_OPTIONS: [ModelType, string, unknown][] = [
   ['image', 'quality', 'hd'],
   ['image', 'resolution', '2k'],
   ['image', 'webhook_url', 'https://example.com'],
+  ['image', 'stream', true],
+  ['image', 'response_format', 'url'],
   ['speech', 'model_id', 'eleven_v3'],
   ['speech', 'text', 'much longer'],
+  ['speech', 'stream_format', 'sse'],
   ['speech', 'input', 'much longer'],
 ];
 
@@ -204,6 +208,8 @@ describe('a member that selects or prices the work', () => {
     [{ model: 'dear' }, 'model'],
     [{ multichannel: true }, 'multichannel'],
     [{ callback: 'https://example.com' }, 'callback'],
+    [{ response_format: 'text' }, 'response_format'],
+    [{ stream: true }, 'stream'],
   ])('is refused in provider_options of a transcription: %j', (options, name) => {
     const params = { media_type: 'audio/wav', filename: 'a.wav', provider_options: options };
     const audio = { format: 'wav', seconds: 1 } as const;

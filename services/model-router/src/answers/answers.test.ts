@@ -372,6 +372,18 @@ describe('a streamed answer', () => {
     },
   );
 
+  test.each([
+    ['text', (text: string) => `"content":"${text}"`],
+    ['a refusal', (text: string) => `"refusal":"${text}"`],
+    ['reasoning', (text: string) => `"reasoning_content":"${text}"`],
+    ['a call of a tool', (text: string) => `"tool_calls":[{"index":0,"function":{"arguments":"${text}"}}]`],
+  ])('left after one event with 4,000 characters of %s is charged for all of them', (_what, delta) => {
+    const answer = new SseAnswer(model, { request: REQUEST, includeUsage: false });
+    const event = chunk('').replace('"content":""', delta('x'.repeat(4_000)));
+    answer.push(Buffer.from(`${event}\n\n`));
+    expect(answer.produced().price.quantities.output_tokens).toBe(1_000);
+  });
+
   test('holds no content back: a finish reason that is not the last is passed on with the next chunk', () => {
     const answer = new SseAnswer(model, { request: REQUEST, includeUsage: false });
     expect(answer.push(Buffer.from(`${chunk('a')}\n\n${finished}\n\n`))?.toString()).not.toContain('"stop"');

@@ -11,6 +11,16 @@ interface ChatChoice {
   error?: unknown;
 }
 
+/** The text of a delta; each may be missing. */
+interface ChatDelta {
+  content?: unknown;
+  refusal?: unknown;
+  reasoning_content?: unknown;
+  tool_calls?: unknown;
+}
+
+type ChatToolCall = { function?: { arguments?: unknown } | null } | null;
+
 /** Members of a message that exist before the model produces content. */
 const FRAME = new Set(['role', 'id', 'name']);
 
@@ -34,6 +44,19 @@ export function hasContent({ text, delta, message }: ChatChoice): boolean {
   const said = delta ?? message;
   if (typeof said !== 'object' || said === null) return false;
   return Object.entries(said).some(([name, value]) => !FRAME.has(name) && isSomething(value));
+}
+
+/** Characters of text in the delta of a choice: content, refusal, reasoning and the arguments of tool calls. */
+export function contentLength({ delta }: ChatChoice): number {
+  if (!isObject(delta)) return 0;
+  const { content, refusal, reasoning_content: reasoning, tool_calls: calls } = delta as ChatDelta;
+  const inputs = Array.isArray(calls)
+    ? (calls as ChatToolCall[]).map((call) => call?.function?.arguments)
+    : [];
+  return [content, refusal, reasoning, ...inputs].reduce(
+    (sum: number, text) => sum + (typeof text === 'string' ? text.length : 0),
+    0,
+  );
 }
 
 /** What an answer without content is. */

@@ -8,10 +8,11 @@ import {
   type ServiceError,
   toErrorBody,
 } from '@switchyard/contracts';
+import { estimateTokens } from '@switchyard/spending';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
 import { FREE, type Price, priceTokens, readUsage, type TokenUsage } from '../spending/pricing.ts';
 import { inputTokensOf, readRequest } from '../spending/request-price.ts';
-import { choicesOf, emptyAnswer, hasContent } from './chat-content.ts';
+import { choicesOf, contentLength, emptyAnswer, hasContent } from './chat-content.ts';
 import {
   type Chunk,
   dataOf,
@@ -55,6 +56,8 @@ export class SseAnswer implements StreamedAnswer {
   /** The last characters of `#rest`, which may be the start of an event's end. */
   #seam = '';
   #events = 0;
+  /** Bytes of text in the events. */
+  #contentBytes = 0;
   #forwarded = false;
   /** Whether the model has produced content. */
   #begun = false;
@@ -155,12 +158,12 @@ export class SseAnswer implements StreamedAnswer {
   /** The output so far, by the maker's count if there is one, otherwise estimated. */
   produced(): { price: Price; basis: 'upstream' | 'estimated' } {
     if (this.#usage) return { price: priceTokens(this.#model, this.#usage), basis: 'upstream' };
-    // Makers send about one token per event.
+    // Makers send one or several tokens per event.
     this.#inputTokens ??= inputTokensOf(this.#model.type, readRequest(this.#request));
     const estimate = {
       inputTokens: this.#inputTokens,
       cachedInputTokens: 0,
-      outputTokens: this.#events,
+      outputTokens: Math.max(this.#events, estimateTokens(this.#contentBytes)),
     };
     return { price: priceTokens(this.#model, estimate), basis: 'estimated' };
   }
@@ -207,6 +210,7 @@ export class SseAnswer implements StreamedAnswer {
     let ending = typeof chunk.usage === 'object' && chunk.usage !== null;
     for (const choice of choicesOf(chunk)) {
       if (!this.#begun) this.#begun = hasContent(choice);
+      this.#contentBytes += contentLength(choice);
       if (typeof choice.finish_reason !== 'string' || choice.finish_reason === '') continue;
       this.#finishReason = choice.finish_reason;
       ending = true;

@@ -107,6 +107,16 @@ test.each([
   expect(expectedCost(image, { prompt: 'Sea', n: 2 }, false).cost).toBeGreaterThanOrEqual(cost);
 });
 
+test.each([
+  ['short documents', 1_000, 'x', 10n],
+  ['documents of 1,001 tokens', 50, 'x'.repeat(4_004), 2n],
+  ['one document', 1, 'x', 1n],
+])('a rerank of %s holds the searches that its maker may count', (_, documents, text, searches) => {
+  const rerank = model('rerank', { pricing: { search: '0.002' } });
+  const request = { query: 'a', documents: Array(documents).fill(text) };
+  expect(expectedCost(rerank, request, false)).toEqual({ cost: searches * 2_000_000n, exact: false });
+});
+
 test('a search and speech cost the same, whether or not the caller waits for the answer', () => {
   const speech = model('speech', { pricing: { character: '0.000015' } });
   const rerank = model('rerank', { pricing: { search: '0.002' } });

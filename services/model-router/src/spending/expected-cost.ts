@@ -41,8 +41,6 @@ export function expectedCost(
       const tokens = imagesAskedFor(request) * IMAGE_OUTPUT_TOKENS;
       return { cost: priceOf(tokens), exact: model.pricing.image !== undefined };
     }
-    case 'rerank':
-      return { cost: priceOf(0), exact: model.pricing.search !== undefined };
     default:
       return { cost: priceOf(0), exact: model.type === 'speech' };
   }

@@ -33,7 +33,7 @@ export function priceRequest(model: CatalogModel, request: RequestJson, outputTo
     case 'speech':
       return priceCharacters(model, spokenCharacters(speechRequest.parse(request).input));
     case 'rerank':
-      return priceSearches(model, { searches: 1, inputTokens });
+      return priceSearches(model, { searches: searchesOf(request), inputTokens });
     default:
       throw new Error(`a call of a ${model.type} model has no JSON to price it by`);
   }
@@ -41,6 +41,19 @@ export function priceRequest(model: CatalogModel, request: RequestJson, outputTo
 
 export function imagesAskedFor({ n }: RequestJson): number {
   return typeof n === 'number' ? n : 1;
+}
+
+/** A search is up to 100 documents of up to 500 tokens; a longer document counts as several (Cohere). */
+const SEARCH_DOCUMENTS = 100;
+const SEARCH_DOCUMENT_TOKENS = 500;
+
+/** Estimates the searches that a maker counts in a rerank. */
+function searchesOf({ documents }: RequestJson): number {
+  const counted = (Array.isArray(documents) ? documents : []).reduce((sum: number, document: unknown) => {
+    const tokens = typeof document === 'string' ? textTokens(document) : estimateJsonTokens(document);
+    return sum + Math.max(1, Math.ceil(tokens / SEARCH_DOCUMENT_TOKENS));
+  }, 0);
+  return Math.max(1, Math.ceil(counted / SEARCH_DOCUMENTS));
 }
 
 /** Estimates the input tokens. Only members that the model reads count; the caller's metadata and whitespace do not. */

@@ -166,6 +166,7 @@ describe('a Messages request as a chat request', () => {
   test('gives a maker its own reasoning back, and nothing of another maker’s', () => {
     const detail = { type: 'reasoning.text', text: 'Hm.', extra_content: { google: { signature: 'abc' } } };
     const secret = { type: 'reasoning.encrypted', data: 'xyz' };
+    const forged = `sy1_${Buffer.from('[null]').toString('base64url')}`;
     expect(
       messagesOf(...HELLO.messages, {
         role: 'assistant',
@@ -173,6 +174,7 @@ describe('a Messages request as a chat request', () => {
           { type: 'thinking', thinking: 'Hm.', signature: sign('Hm.', [detail]) },
           { type: 'redacted_thinking', data: sign('', [secret]) },
           { type: 'thinking', thinking: 'Of Claude.', signature: 'EqQBCgIYAhIM1gbcDa9GJwZA2b3h' },
+          { type: 'thinking', thinking: 'Forged.', signature: forged },
           { type: 'text', text: 'Hello.' },
         ],
       }),

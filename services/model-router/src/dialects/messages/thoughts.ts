@@ -69,8 +69,12 @@ function unpack(packed: string): ChatReasoningDetail[] | null {
   if (!isOurs(packed)) return null;
   try {
     const details: unknown = JSON.parse(Buffer.from(packed.slice(OURS.length), 'base64url').toString('utf8'));
-    return Array.isArray(details) ? (details as ChatReasoningDetail[]) : null;
+    return Array.isArray(details) && details.every(isObject) ? (details as ChatReasoningDetail[]) : null;
   } catch {
     return null;
   }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }

@@ -10,7 +10,7 @@ import { answerChat } from './chat.ts';
 import { answerDecisions } from './decide.ts';
 import { type MakerDeclaration, modelsOf } from './declaration.ts';
 import { answerEmbeddings } from './embed.ts';
-import { errorAnswer, saidBy } from './errors.ts';
+import { errorAnswer, saidBy, thrownBeforeRequest } from './errors.ts';
 import { answerImages } from './image.ts';
 import { passThrough } from './pass-through.ts';
 import { providerFetch, rawMembers } from './provider-fetch.ts';
@@ -76,6 +76,7 @@ async function translate<T extends ModelType>(
   };
   const body = isJson ? bodyOf(bytes) : beside(sent.transcription);
   const members = providerOptions(rawOf('provider_options') ?? sent.transcription?.provider_options);
+  let requested = false;
   let look: ((response: Response) => Response) | null = null;
   const models = await modelsOf(declaration, upstream, {
     secret: deps.secret,
@@ -85,13 +86,16 @@ async function translate<T extends ModelType>(
       requestId,
       members,
       places: declaration,
+      onRequest: () => {
+        requested = true;
+      },
       look: (response) => look?.(response) ?? response,
     }),
   });
   const model = models[type]?.(upstream.model);
   const translation: Translation<T> | undefined = TRANSLATIONS[type];
   if (!translation || !model) throw new Error(`the adapter ${maker} does not serve ${type} models`);
-  return translation(model, {
+  const translated = translation(model, {
     maker,
     declaration,
     sent,
@@ -110,6 +114,9 @@ async function translate<T extends ModelType>(
     onResponse(taken) {
       look = taken;
     },
+  });
+  return translated.catch((error: unknown) => {
+    throw requested || options.signal.aborted ? error : thrownBeforeRequest(error);
   });
 }
 

@@ -2,8 +2,14 @@
 // `Retry-After` and message. Fallback depends on the status, so misleading statuses (a bad key as 400, a refusal of the
 // content as 403) are corrected by error-meanings.ts.
 import { STATUS_CODES } from 'node:http';
-import { APICallError, EmptyResponseBodyError, UnsupportedFunctionalityError } from '@ai-sdk/provider';
+import {
+  APICallError,
+  EmptyResponseBodyError,
+  LoadAPIKeyError,
+  UnsupportedFunctionalityError,
+} from '@ai-sdk/provider';
 import { isProviderStreamError, type ProviderStreamError } from '@ai-sdk/provider-utils';
+import { ServiceError } from '@switchyard/contracts';
 import { networkErrorIn } from '../../http/network-error.ts';
 import { readRetryAfter } from '../../http/retry-after.ts';
 import { ADAPTER_LACKS_FIELD, type UpstreamAnswer } from '../maker.ts';
@@ -11,7 +17,7 @@ import { UnusableAnswer } from '../unusable-answer.ts';
 import { ContentRefused } from './content-refused.ts';
 import { ERROR_MEANINGS } from './error-meanings.ts';
 import { wordsIn } from './error-words.ts';
-import { once, UnsupportedField } from './translation.ts';
+import { once, UnfitRequest, UnsupportedField } from './translation.ts';
 
 /** A maker's error in the terms of ../failure.ts. */
 export interface Said {
@@ -26,6 +32,7 @@ export interface Said {
 /** @throws the network's or the answer's error when the maker sent no error. */
 export function saidBy(error: unknown, now: () => number): Said {
   if (error instanceof UnsupportedField) return unsupported(error.message, error.param);
+  if (error instanceof UnfitRequest) return unsupported(error.message, null);
   if (UnsupportedFunctionalityError.isInstance(error)) return unsupported(error.message, null);
   if (error instanceof ContentRefused)
     return {
@@ -51,6 +58,20 @@ export function saidBy(error: unknown, now: () => number): Said {
     param: null,
     retryAfterS: retryAfterS(error, now),
   };
+}
+
+const OF_PROVIDERS = [APICallError, UnsupportedFunctionalityError, LoadAPIKeyError];
+const OURS = [UnsupportedField, ContentRefused, ServiceError];
+
+/**
+ * An error thrown before anything was sent to the maker, as the caller's own: UnfitRequest, unless it names its cause
+ * already, or concerns our network, keys or memory.
+ */
+export function thrownBeforeRequest(error: unknown): unknown {
+  if (OF_PROVIDERS.some((type) => type.isInstance(error))) return error;
+  if (OURS.some((type) => error instanceof type)) return error;
+  const code = networkErrorIn(error)?.code;
+  return code === undefined || code.startsWith('ERR_INVALID_') ? new UnfitRequest(error) : error;
 }
 
 /** The error as an upstream's error answer. */

@@ -24,6 +24,8 @@ interface ProviderFetchOptions {
   /** Read when a request is sent; a translation may add members until then. */
   members: WireMembers;
   places: MemberPlaces;
+  /** Called before each request goes out. */
+  onRequest?: () => void;
   /** Intercepts each answer and returns the one that the provider package reads. */
   look?: (response: Response) => Response;
 }
@@ -40,6 +42,7 @@ export function providerFetch(options: ProviderFetchOptions): typeof globalThis.
     headers.set('x-request-id', requestId);
     const posts = init.method?.toUpperCase() === 'POST';
     const sent = posts ? withCallersMembers(String(input), init.body, members, places) : { body: init.body };
+    options.onRequest?.();
     const response = await withinOrigin(sent.url ?? input, init.method, (url) =>
       !posts && !isAtMaker(url, base)
         ? getElsewhere(egress, url, { headers: Object.fromEntries(headers), signal: init.signal })

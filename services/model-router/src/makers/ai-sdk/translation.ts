@@ -59,6 +59,15 @@ export class UnsupportedField extends Error {
   }
 }
 
+/** The request has a value that our conversion or the provider package fails on, before anything is sent. */
+export class UnfitRequest extends Error {
+  constructor(cause: unknown) {
+    super('A value of the request has a wrong type or form. Compare its fields with the documentation.', {
+      cause,
+    });
+  }
+}
+
 /** The reason when there is no better advice. */
 export const NOT_SUPPORTED = 'This model does not support this field. Remove it.';
 

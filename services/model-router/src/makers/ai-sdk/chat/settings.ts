@@ -82,25 +82,27 @@ export function toSettings(
     : {};
   for (const [field, value] of Object.entries(request)) {
     if (value === null || value === undefined || READ_ELSEWHERE.has(field)) continue;
-    if (OPENAI_ONLY[field]?.includes(value) || isTextOnly(field, value)) continue;
-    const known = field in OPENAI_ONLY || NOTES.has(field);
+    if (ownOf(OPENAI_ONLY, field)?.includes(value) || isTextOnly(field, value)) continue;
+    const known = Object.hasOwn(OPENAI_ONLY, field) || NOTES.has(field);
+    const name = ownOf(SETTINGS, field);
+    const option = ownOf(chatOptions.options ?? {}, field);
     if (UNANSWERABLE.has(field)) throw new UnsupportedField(field, NOT_SUPPORTED);
     else if (onWire.has(field)) passOn(field);
-    else if (SETTINGS[field]) {
-      const convert = CONVERTED[field];
+    else if (name) {
+      const convert = ownOf(CONVERTED, field);
       const setting = convert ? convert(request, { maker, chatOptions }) : value;
-      if (setting !== undefined) Object.assign(settings, { [SETTINGS[field]]: setting });
-    } else if (chatOptions.options?.[field])
-      settings.providerOptions = withOption(
-        settings.providerOptions,
-        maker,
-        chatOptions.options[field](value),
-      );
+      if (setting !== undefined) Object.assign(settings, { [name]: setting });
+    } else if (option) settings.providerOptions = withOption(settings.providerOptions, maker, option(value));
     else if (!known)
       passOn(field); // unknown field: for the maker to judge
     else if (!NOTES.has(field)) throw new UnsupportedField(field, NOT_SUPPORTED);
   }
   return settings;
+}
+
+/** The value in a table; callers may name a field like a member of every object, such as `constructor`. */
+function ownOf<T>(table: Readonly<Record<string, T>>, field: string): T | undefined {
+  return Object.hasOwn(table, field) ? table[field] : undefined;
 }
 
 const REHEARSED: LanguageModelV4Prompt = [{ role: 'user', content: [{ type: 'text', text: '.' }] }];

@@ -72,6 +72,8 @@ interface AskedTranscription {
   bytes: number;
   language: string | null;
   responseFormat: TranscriptionFormat;
+  /** The caller asks for the times of words or segments. */
+  wantsTimes: boolean;
 }
 
 /** ISO 639-1 has two letters, ISO 639-3 has three. */
@@ -100,6 +102,8 @@ export function refusalOfTranscription(model: CatalogModel, asked: AskedTranscri
   if (languages && code && !languages.includes(code)) return refuse('language', supports(model, languages));
   if (NEEDS_TIMES.has(asked.responseFormat) && !verboseIsKnownTo(model))
     return refuse('response_format', `${model.id} reports no times. Use json or text.`);
+  if (asked.wantsTimes && !verboseIsKnownTo(model))
+    return refuse('timestamp_granularities', `${model.id} reports no times. Remove the field.`);
   return null;
 }
 

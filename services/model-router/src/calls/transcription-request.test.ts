@@ -86,6 +86,9 @@ describe('a model refuses', () => {
     [{ languages: ['en'] }, { language: 'fr' }, 'language'],
     [{ response_formats: ['json'] }, { response_format: 'text' }, null],
     [{ response_formats: ['json'] }, { response_format: 'vtt' }, 'response_format'],
+    [{ response_formats: ['json'] }, { timestamp_granularities: ['word'] }, 'timestamp_granularities'],
+    [{ response_formats: ['json'] }, { timestamp_granularities: [] }, null],
+    [{}, { timestamp_granularities: ['word'] }, null],
     [{ languages: 'many', formats: 'all of them', seconds_max: 'an hour' }, { language: 'fr' }, null],
   ])('by %j, asked with %j: %s', (limits, params, param) => {
     expect(request(params).refusalOf(model('0.006', limits))?.param ?? null).toBe(param);

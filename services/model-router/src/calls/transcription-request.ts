@@ -50,6 +50,7 @@ export class TranscriptionRequest implements ModelRequest {
       bytes: this.#audio.length,
       language: this.#params.language ?? null,
       responseFormat: this.#params.response_format ?? 'json',
+      wantsTimes: (this.#params.timestamp_granularities?.length ?? 0) > 0,
     });
     return this.#priced.refusalOf(model) ?? limits;
   }

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { type CatalogModel, catalogFile } from '@switchyard/contracts';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { refusalOf } from '../calls/model-limits.ts';
+import { refusalOf, refusalOfTranscription } from '../calls/model-limits.ts';
 import { AI_SDK_MAKERS, createMakers } from '../makers/registry.ts';
 import { loadCatalog } from './catalog.ts';
 import { SHIPPED_CATALOGS } from './shipped.ts';
@@ -47,6 +47,30 @@ describe('sources', () => {
         (line, at) => line.startsWith('  - id:') && !SOURCE.test(lines[at - 1] ?? ''),
       );
       expect(without).toEqual([]);
+    },
+  );
+});
+
+describe('limits', () => {
+  it.each(['verbose_json', 'srt', 'vtt'] as const)(
+    'refuse %s of the transcription models of OpenAI that report no times',
+    (responseFormat) => {
+      const asked = {
+        format: 'mp3',
+        seconds: 1,
+        bytes: 1,
+        language: null,
+        responseFormat,
+        wantsTimes: false,
+      } as const;
+      const refusing = ofMakers.filter((model) => refusalOfTranscription(model, asked) !== null);
+      expect(refusing.map(({ id }) => id)).toEqual(
+        expect.arrayContaining([
+          'openai/gpt-transcribe',
+          'openai/gpt-4o-transcribe',
+          'openai/gpt-4o-mini-transcribe',
+        ]),
+      );
     },
   );
 });

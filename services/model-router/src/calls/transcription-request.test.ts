@@ -47,8 +47,9 @@ function request(
 describe('the request to an upstream', () => {
   test.each<[string, string, MeasuredAudio['format'], string, string]>([
     ['audio/wav', 'a.wav', 'wav', 'audio/wav', 'a.wav'],
-    ['audio/x-wav', 'A.WAV', 'wav', 'audio/x-wav', 'A.WAV'],
-    ['audio/ogg; codecs=opus', 'note.opus', 'ogg', 'audio/ogg; codecs=opus', 'note.opus'],
+    ['audio/x-wav', 'A.WAV', 'wav', 'audio/wav', 'A.WAV'],
+    ['audio/ogg; codecs=opus', 'note.opus', 'ogg', 'audio/ogg', 'note.opus'],
+    ['audio/webm;codecs=opus', 'audio.webm', 'webm', 'audio/webm', 'audio.webm'],
     ['audio/mpeg', 'a.mp3', 'wav', 'audio/wav', 'a.wav'],
     ['application/octet-stream', 'blob', 'mp3', 'audio/mpeg', 'blob.mp3'],
     ['audio/wav', 'my.tape', 'flac', 'audio/flac', 'my.flac'],

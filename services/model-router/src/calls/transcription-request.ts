@@ -2,7 +2,6 @@
 // length.
 import {
   AUDIO_FORMATS,
-  audioFormatOf,
   audioFormatOfFile,
   type CatalogModel,
   type ModelCallHead,
@@ -59,14 +58,17 @@ export class TranscriptionRequest implements ModelRequest {
     return { cost: priceSeconds(model, this.#measured.seconds).costNano, exact: true };
   }
 
-  /** Makers rely on the media type and the file extension, so both are set from the detected format. */
+  /**
+   * Makers rely on the media type and the file extension, so both are set from the detected format. Provider packages
+   * make an extension of the media type, so it has no parameters (`;codecs=opus`).
+   */
   toUpstream(model: CatalogModel): Pick<UpstreamRequest, 'body' | 'transcription'> {
     const { format } = this.#measured;
     const { mediaType, endings } = AUDIO_FORMATS[format];
-    const { media_type: told, filename } = this.#params;
+    const { filename } = this.#params;
     const transcription: TranscriptionParams = {
       ...this.#params,
-      media_type: audioFormatOf(told) === format ? told : mediaType,
+      media_type: mediaType,
       filename:
         audioFormatOfFile(filename) === format ? filename : `${filename.replace(/\.\w+$/, '')}.${endings[0]}`,
       response_format: verboseIsKnownTo(model) ? 'verbose_json' : 'json',

@@ -1,6 +1,5 @@
-// Converts a maker's transcription (OpenAI's verbose_json) to the requested format; sets our model name, length and
-// cost.
-// true length of the audio and its cost.
+// Converts a maker's transcription (OpenAI's verbose_json) to the requested format; sets our model name,
+// the true length of the audio and its cost.
 import {
   type CatalogModel,
   type TranscriptionAnswer,

@@ -203,14 +203,18 @@ describe('google', () => {
 
 describe('xai', () => {
   // https://docs.x.ai/docs/guides/video-generation: a request id, and the video when its status is done.
-  test('is started with its own names, and fetched when it is done', async () => {
+  test('is started with its own names and the caller’s further fields, and fetched when it is done', async () => {
     const maker = await replayed(xai, 'grok-imagine-video', [
       { json: { request_id: 'r1' } },
       { json: { status: 'pending' } },
       { json: { status: 'done', video: { url: '{origin}/v.mp4', duration: 8, respect_moderation: true } } },
       { bytes: VIDEO },
     ]);
-    const job = await maker.start({ seed: null, providerOptions: { user: 'u1', storage: { days: 1 } } });
+    const job = await maker.start({
+      seed: null,
+      providerOptions: { user: 'u1', storage: { days: 1 } },
+      further: { style: 'noir', user: 'overridden' },
+    });
     expect(JSON.parse(job)).toEqual({ requestId: 'r1' });
     expect(maker.seen[0]?.path).toBe('/videos/generations');
     expect(maker.seen[0]?.headers.authorization).toBe('Bearer a key of ours');
@@ -223,6 +227,7 @@ describe('xai', () => {
       generate_audio: true,
       user: 'u1',
       storage: { days: 1 },
+      style: 'noir',
     });
     expect(await maker.look(job)).toEqual({ state: 'pending' });
     expect(await bytesOf(await maker.look(job))).toBe('the video');

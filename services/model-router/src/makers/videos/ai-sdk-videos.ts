@@ -72,7 +72,7 @@ function fetchOf(
   });
 }
 
-/** The caller's `provider_options`, and our fields that the AI SDK's interface lacks for this maker. */
+/** The caller's further fields and `provider_options`, and our fields that the AI SDK's interface lacks for this maker. */
 function membersOf({ fields }: MakerDeclaration, job: VideoJob): WireMembers {
   const ours: Readonly<Record<string, unknown>> = {
     resolution: job.resolution,
@@ -85,7 +85,7 @@ function membersOf({ fields }: MakerDeclaration, job: VideoJob): WireMembers {
     const value = ours[name] ?? null;
     if (value !== null) Object.assign(sent, typeof as === 'string' ? { [as]: value } : as(value));
   }
-  return rawMembers(Buffer.from(JSON.stringify({ ...sent, ...job.providerOptions })));
+  return rawMembers(Buffer.from(JSON.stringify({ ...job.further, ...sent, ...job.providerOptions })));
 }
 
 /**

@@ -201,10 +201,7 @@ export class Bucket<V> {
     return (await this.#lastUnder(pattern)).map((entry) => this.read(entry));
   }
 
-  /**
-   * The entries that exist under these keys, for a bucket whose writers are not trusted. Null: the entry is unreadable,
-   * which is reported once a minute.
-   */
+  /** The entries that exist under these keys. Null: the entry is unreadable, which is reported once a minute. */
   async entriesOf(keys: readonly string[]): Promise<Map<string, Entry<V> | null>> {
     const found = await this.#guard('>', () => lastEntriesOf(this.#jsm, this.name, keys));
     return new Map(found.map((entry) => [entry.key, this.#readable(entry)]));
@@ -226,7 +223,7 @@ export class Bucket<V> {
 
   /** All entries under a pattern, each asked for by its key: for a user that may read no other keys. */
   async entriesByKey(pattern: string): Promise<Entry<V>[]> {
-    const keys = await this.#guard(pattern, () => keysUnder(this.#jsm, this.name, pattern));
+    const keys = await this.keysWithDeleted(pattern);
     const entries = await Promise.all(keys.map((key) => this.get(key)));
     return entries.filter((entry) => entry !== null);
   }
@@ -242,9 +239,14 @@ export class Bucket<V> {
     await this.#guard(key, () => this.#write(key, '', { operation: 'PURGE' }));
   }
 
-  /** Only the keys, in no particular order. */
+  /** Only the keys, in no particular order. Their values are read, to leave out deleted keys. */
   async keys(pattern = '>'): Promise<string[]> {
     return (await this.#lastUnder(pattern)).map(({ key }) => key);
+  }
+
+  /** The keys under a pattern with those whose deletion is still marked, in no particular order. Reads no value. */
+  keysWithDeleted(pattern: string): Promise<string[]> {
+    return this.#guard(pattern, () => keysUnder(this.#jsm, this.name, pattern));
   }
 
   async #lastUnder(pattern: string): Promise<LastEntry[]> {

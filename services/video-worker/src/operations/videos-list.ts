@@ -5,28 +5,33 @@ import {
   type OperationRequest,
   type OperationResponse,
   pageOf,
+  type VideoRecord,
   type VideoView,
   videoKey,
 } from '@switchyard/contracts';
 import { showVideo } from '../show-video.ts';
 import type { VideoOperations } from './video-operations.ts';
 
-/** Lists the org's videos, newest first, by page. Ids sort by time, so a page needs no other records. */
-export function listVideos({ videos, clock }: VideoOperations) {
+/** Lists the org's videos, newest first, by page. Ids sort by time, so a page reads no records beyond its own batch. */
+export function listVideos({ videos, clock }: Pick<VideoOperations, 'videos' | 'clock'>) {
   return async ({
     org,
     query,
   }: OperationRequest<'videos.list'>): Promise<OperationResponse<'videos.list'>> => {
     const [after, limit] = [afterOf(query), limitOf(query)];
-    const data: VideoView[] = [];
-    for (const id of await idsOf(videos, org)) {
-      if (after !== undefined && id >= after) continue;
-      const record = (await videos.get(videoKey(org, id)))?.value;
-      if (!record || record.deleted) continue;
-      if (data.length === limit) return pageOf(data, true, idOf);
-      data.push(showVideo(record, clock.now()));
+    const left = (await idsOf(videos, org)).filter((id) => after === undefined || id < after);
+    const found: VideoRecord[] = [];
+    // One more than the page shows whether there are more.
+    for (let from = 0; from < left.length && found.length <= limit; from += limit + 1) {
+      const keys = left.slice(from, from + limit + 1).map((id) => videoKey(org, id));
+      const entries = await videos.entriesOf(keys);
+      for (const key of keys) {
+        const record = entries.get(key)?.value;
+        if (record && !record.deleted) found.push(record);
+      }
     }
-    return pageOf(data, false, idOf);
+    const page = found.slice(0, limit).map((record) => showVideo(record, clock.now()));
+    return pageOf(page, found.length > limit, idOf);
   };
 }
 
@@ -37,6 +42,6 @@ function idOf({ id }: VideoView): string {
 /** Newest first. */
 async function idsOf(videos: VideoOperations['videos'], org: string): Promise<string[]> {
   if (!ID_PATTERN.test(org)) return [];
-  const ids = (await videos.keys(`${org}.>`)).map((key) => key.slice(org.length + 1));
+  const ids = (await videos.keysWithDeleted(`${org}.>`)).map((key) => key.slice(org.length + 1));
   return ids.sort().reverse();
 }

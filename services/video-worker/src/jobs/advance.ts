@@ -363,6 +363,11 @@ function candidatesOf(
   });
 }
 
+/** The upstream that has the job or is asked next; null when none is left. */
+export function upstreamOf(deps: JobDeps, record: VideoRecord): Upstream | null {
+  return record.attempt?.upstream ?? candidatesOf(deps, record)[record.attempts.length]?.upstream ?? null;
+}
+
 function attemptOf({ id, attempt }: VideoRecord): NonNullable<VideoRecord['attempt']> {
   if (attempt === null) throw new Error(`${id} has no attempt`);
   return attempt;

@@ -1,13 +1,15 @@
 // The main loop of a worker: finds jobs that are due, takes their leases, and processes several at once.
 import type { Bucket, Bus, Entry } from '@switchyard/bus';
 import type { VideoRecord } from '@switchyard/contracts';
-import { workOn } from './advance.ts';
+import { upstreamOf, workOn } from './advance.ts';
 import { holdJob, LeaseLost } from './held-job.ts';
 import type { JobDeps } from './job-deps.ts';
 import { OpenJobs } from './open-jobs.ts';
 
 /** Maximum jobs that one worker processes at once; most of them wait for a maker's answer. */
-const JOBS_AT_ONCE_MAX = 64;
+export const JOBS_AT_ONCE_MAX = 64;
+/** Maximum of these per org, and per upstream, so that neither one org nor an upstream that hangs stops all jobs. */
+const SHARE_MAX = JOBS_AT_ONCE_MAX / 2;
 /** Polling interval for jobs that have become due or whose lease has expired. */
 const LOOK_EVERY_MS = 250;
 
@@ -24,14 +26,19 @@ interface WorkerOptions {
 
 export async function startWorker({ bus, videos, deps }: WorkerOptions): Promise<Worker> {
   const inHand = new Map<string, Promise<void>>();
+  const shares = new Shares();
   let cancelLook = () => {};
   let poked = false;
   const takeDue = () => {
     for (const entry of open.due(deps.clock.now())) {
       if (deps.stopping.aborted || inHand.size >= JOBS_AT_ONCE_MAX) return;
       if (inHand.has(entry.key)) continue;
+      const sharers = sharersOf(deps, entry.value);
+      if (sharers.some((sharer) => shares.of(sharer) >= SHARE_MAX)) continue;
+      shares.count(sharers, 1);
       const working = takeOne(deps, bus.instance, entry).finally(() => {
         inHand.delete(entry.key);
+        shares.count(sharers, -1);
         poke();
       });
       inHand.set(entry.key, working);
@@ -62,6 +69,29 @@ export async function startWorker({ bus, videos, deps }: WorkerOptions): Promise
       await Promise.allSettled(inHand.values());
     },
   };
+}
+
+/** The org of a job, and the upstream that the job is at or is offered to first. */
+function sharersOf(deps: JobDeps, record: VideoRecord): string[] {
+  const upstream = upstreamOf(deps, record);
+  return [record.org, ...(upstream ? [upstream.base_url ?? upstream.adapter] : [])];
+}
+
+/** Numbers of jobs in hand, by org and by upstream. */
+class Shares {
+  readonly #jobs = new Map<string, number>();
+
+  of(sharer: string): number {
+    return this.#jobs.get(sharer) ?? 0;
+  }
+
+  count(sharers: readonly string[], change: 1 | -1): void {
+    for (const sharer of sharers) {
+      const jobs = this.of(sharer) + change;
+      if (jobs > 0) this.#jobs.set(sharer, jobs);
+      else this.#jobs.delete(sharer);
+    }
+  }
 }
 
 /** Never throws: after an error the lease expires, and any worker takes the job again. */

@@ -1,0 +1,66 @@
+// Which jobs a worker takes while many are due: a real bucket, and a maker that never answers.
+import { once } from 'node:events';
+import { videoKey } from '@switchyard/contracts';
+import type { VideoJob } from '@switchyard/model-router/video';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Installation, startInstallation } from '../fixtures/installation.ts';
+import { Mortal } from '../fixtures/mortal.ts';
+import { TestMaker } from '../fixtures/test-maker.ts';
+import { newRecord } from './new-record.ts';
+import { JOBS_AT_ONCE_MAX, startWorker } from './worker.ts';
+
+let installation: Installation;
+beforeAll(async () => {
+  installation = await startInstallation();
+}, 60_000);
+afterAll(() => installation?.stop());
+
+/** Never answers a start until the test is over. */
+class HangingMaker extends TestMaker {
+  readonly #over = new AbortController();
+
+  override async start(_upstream: unknown, job: VideoJob): Promise<string> {
+    this.starts.push(job.id);
+    await once(this.#over.signal, 'abort');
+    throw new Error('the test is over');
+  }
+
+  end(): void {
+    this.#over.abort();
+  }
+}
+
+async function openJob(model: string, org: string): Promise<string> {
+  const event = await installation.charge({ [model]: 1 }, org);
+  const { video_id: id } = event.data;
+  await installation.videos.create(videoKey(org, id), newRecord(event, null));
+  return videoKey(org, id);
+}
+
+test.each([
+  ['one org', ['org_a'], 'org_b'],
+  ['two orgs at one upstream', ['org_c', 'org_d'], 'org_e'],
+])(
+  'jobs of %s that hang leave places for another org’s job at another upstream',
+  async (_, orgs, other) => {
+    const { bus, videos } = installation;
+    const hanging = new HangingMaker();
+    const makers = { first: hanging, second: new TestMaker({ looks: 1 }) };
+    const stopping = new AbortController();
+    const deps = { ...installation.depsOf(makers, new Mortal(null)), stopping: stopping.signal };
+    for (let job = 0; job < JOBS_AT_ONCE_MAX; job += 1)
+      await openJob('acme/first', orgs[job % orgs.length] as string);
+    const worker = await startWorker({ bus, videos, deps });
+    try {
+      const key = await openJob('acme/second', other);
+      const stateOf = async () => (await videos.get(key))?.value.state;
+      await expect.poll(stateOf, { timeout: 10_000 }).toBe('completed');
+      await expect.poll(() => hanging.starts.length).toBe(JOBS_AT_ONCE_MAX / 2);
+    } finally {
+      stopping.abort();
+      hanging.end();
+      await worker.stop();
+    }
+  },
+  30_000,
+);

@@ -199,8 +199,8 @@ export const videoRecord = z.object({
   /** A job that has not ended by then fails. */
   deadline_at: z.iso.datetime(),
   callback_url: z.string().nullable(),
-  /** Bytes of its first frame; 0: it has none. */
-  image_bytes: z.int().nonnegative(),
+  /** Bytes of its stored input, with the first frame. */
+  input_bytes: z.int().nonnegative(),
   candidates: z.array(videoCandidate).min(1),
   state: z.enum(VIDEO_STATES),
   /** Hidden from clients. */

@@ -548,7 +548,7 @@ async function endVideo(callback_url: string | null): Promise<Event> {
     deleted: false,
     model: 'acme/video',
     default_resolution: null,
-    image_bytes: 0,
+    input_bytes: 0,
     attempt: null,
     attempts: [],
     starts: 0,

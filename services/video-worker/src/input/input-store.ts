@@ -1,5 +1,6 @@
 // The inputs of a job, stored separately because records and events must never contain a prompt or an image. The store
-// `video-inputs` holds two objects per job: the text, and the optional first frame.
+// `video-inputs` holds up to three objects per job: the fields of the request, its first frame, and its callback URL,
+// which is needed without the rest.
 import type { ObjectStore } from '@switchyard/bus';
 import { VIDEO_FIELDS, type VideosRequest } from '@switchyard/contracts';
 import type { VideoImage, VideoJob } from '@switchyard/model-router/video';
@@ -13,12 +14,18 @@ const storedWords = z.object({
   generate_audio: z.boolean().nullable(),
   seed: z.int().nullable(),
   provider_options: z.record(z.string(), z.unknown()),
-  callback_url: z.string().nullable(),
   further: z.record(z.string(), z.unknown()),
   /** Media type of the first frame; null when there is none. */
   image: z.string().nullable(),
 });
 type StoredWords = z.infer<typeof storedWords>;
+
+/** What the record of a job has of its input. */
+export interface InputSummary {
+  /** Bytes of the fields and the first frame. */
+  bytes: number;
+  callbackUrl: string | null;
+}
 
 export class InputStore {
   readonly #objects: ObjectStore;
@@ -27,7 +34,7 @@ export class InputStore {
     this.#objects = objects;
   }
 
-  async put(id: string, request: VideosRequest, image: VideoImage | null): Promise<void> {
+  async put(id: string, request: VideosRequest, image: VideoImage | null): Promise<InputSummary> {
     const further = Object.entries(request).filter(([name]) => !VIDEO_FIELDS.includes(name));
     const words: StoredWords = {
       prompt: request.prompt,
@@ -37,17 +44,24 @@ export class InputStore {
       generate_audio: request.generate_audio ?? null,
       seed: request.seed ?? null,
       provider_options: request.provider_options ?? {},
-      callback_url: request.callback_url ?? null,
       further: Object.fromEntries(further),
       image: image?.mediaType ?? null,
     };
     if (image) await this.#objects.put(imageOf(id), image.bytes);
-    await this.#objects.put(wordsOf(id), Buffer.from(JSON.stringify(words)));
+    const callbackUrl = request.callback_url ?? null;
+    if (callbackUrl !== null) await this.#objects.put(callbackOf(id), Buffer.from(callbackUrl));
+    const stored = await this.#objects.put(wordsOf(id), Buffer.from(JSON.stringify(words)));
+    return { bytes: stored.bytes + (image?.bytes.length ?? 0), callbackUrl };
   }
 
-  /** Null when the input was already deleted. */
-  async callbackUrl(id: string): Promise<string | null> {
-    return (await this.#words(id))?.callback_url ?? null;
+  /** Reads neither fields nor first frame. No bytes and no URL when the input was already deleted. */
+  async summary(id: string): Promise<InputSummary> {
+    const [words, image] = [await this.#objects.info(wordsOf(id)), await this.#objects.info(imageOf(id))];
+    const callbackUrl = await this.#read(callbackOf(id));
+    return {
+      bytes: (words?.bytes ?? 0) + (image?.bytes ?? 0),
+      callbackUrl: callbackUrl?.toString('utf8') ?? null,
+    };
   }
 
   /** Null when the input was already deleted. */
@@ -73,6 +87,7 @@ export class InputStore {
   async delete(id: string): Promise<void> {
     await this.#objects.delete(wordsOf(id));
     await this.#objects.delete(imageOf(id));
+    await this.#objects.delete(callbackOf(id));
   }
 
   async #words(id: string): Promise<StoredWords | null> {
@@ -95,4 +110,8 @@ function wordsOf(id: string): string {
 
 function imageOf(id: string): string {
   return `${id}.image`;
+}
+
+function callbackOf(id: string): string {
+  return `${id}.callback`;
 }

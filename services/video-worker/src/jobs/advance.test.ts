@@ -1,7 +1,7 @@
 // Tests the start protocol with a worker that dies before or after every single step, and a second worker that takes
 // over. Uses real NATS and in-memory makers.
-import type { Event } from '@switchyard/contracts';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Event, videosRequest } from '@switchyard/contracts';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Installation, JOB_MS_MAX, startInstallation } from '../fixtures/installation.ts';
 import { type Death, Died, Mortal } from '../fixtures/mortal.ts';
 import { type Habits, TestMaker, VIDEO } from '../fixtures/test-maker.ts';
@@ -18,6 +18,8 @@ afterAll(() => installation?.stop());
 const STEPS_MAX = 60;
 const CHARGE = 400;
 const CHEAPER = 150;
+/** Of options that are most of an input. */
+const OPTIONS_BYTES = 20_000_000;
 
 interface Scenario {
   first: Partial<Habits>;
@@ -235,6 +237,37 @@ describe('a job', () => {
     await installation.work(deps, event);
     expect(makers.first.starts.length).toBe(1);
     expect(await installation.read(event)).toMatchObject({ deleted: true, state: 'completed' });
+  });
+
+  test('whose record exists costs one read of the record when its event is repeated', async () => {
+    const event = await installation.charge({ 'acme/first': CHARGE });
+    const mortal = new Mortal(null);
+    const deps = installation.depsOf({ first: new TestMaker() }, mortal);
+    await ensureRecord(deps, event);
+    const steps = mortal.steps.length;
+    await ensureRecord(deps, event);
+    expect(mortal.steps.slice(steps)).toEqual(['videos.get']);
+  });
+
+  test('with large options reserves memory for its whole input', async () => {
+    const event = await installation.charge({ 'acme/first': CHARGE });
+    const { video_id: id } = event.data;
+    const request = { model: 'x/y', prompt: 'a cat', duration: 4, callback_url: 'https://example.test/' };
+    const options = { reference: 'x'.repeat(OPTIONS_BYTES) };
+    const parsed = videosRequest.parse({ ...request, provider_options: options });
+    const stored = await installation.inputs.put(id, parsed, null);
+    expect(await installation.inputs.summary(id)).toEqual(stored);
+    const deps = installation.depsOf({ first: new TestMaker() }, new Mortal(null));
+    const take = vi.spyOn(deps.largeBodies, 'take');
+    await ensureRecord(deps, event);
+    await installation.work(deps, event);
+    const [wanted = 0] = take.mock.calls[0] ?? [];
+    expect(wanted).toBeGreaterThan(2 * OPTIONS_BYTES);
+    expect(await installation.read(event)).toMatchObject({
+      state: 'completed',
+      callback_url: request.callback_url,
+    });
+    expect(await installation.inputs.summary(id)).toEqual({ bytes: 0, callbackUrl: null });
   });
 
   test('whose event is replayed after its record expired is ignored', async () => {

@@ -28,8 +28,8 @@ const STEPS_MAX = 2_000;
 /** A maker that does not answer a cancel request must not block the job. */
 const CANCEL_TIMEOUT_MS = 10_000;
 const MESSAGE_LENGTH_MAX = 1_000;
-/** Memory for a first frame in a maker request: the bytes, plus base64 in two places of a JSON text. */
-const IMAGE_COPIES = 5;
+/** Memory for an input in a maker request: a first frame's bytes, plus base64 in two places of a JSON text. */
+const INPUT_COPIES = 5;
 const RESULT_MS = VIDEO_RESULT_HOURS * 3_600_000;
 
 /** After a step, the worker either continues at once, or writes the change and releases the lease. */
@@ -134,9 +134,9 @@ async function withInput(
   { record, signal }: HeldJob,
   work: (job: VideoJob | null) => Promise<After>,
 ): Promise<After> {
-  const { org, image_bytes: bytes } = record;
+  const { org, input_bytes: bytes } = record;
   const isLarge = bytes > LARGE_BODY_BYTES_MIN;
-  const place = isLarge ? await deps.largeBodies.take(IMAGE_COPIES * bytes, { org, signal }) : null;
+  const place = isLarge ? await deps.largeBodies.take(INPUT_COPIES * bytes, { org, signal }) : null;
   try {
     return await work(await deps.inputs.read(record.id));
   } finally {

@@ -8,14 +8,14 @@ import type { InputStore } from '../input/input-store.ts';
 
 export interface JobDeps {
   videos: Pick<Bucket<VideoRecord>, 'get' | 'create' | 'update'>;
-  inputs: Pick<InputStore, 'read' | 'delete' | 'callbackUrl'>;
+  inputs: Pick<InputStore, 'read' | 'delete' | 'summary'>;
   results: Pick<ObjectStore, 'put' | 'delete'>;
   events: Pick<EventPublisher, 'publish'>;
   catalog: Catalog;
   makers: Readonly<Record<string, VideoMaker>>;
   /** Takes our API keys out of a maker's words. */
   withoutKeys(words: string): string;
-  /** Limits the memory for first frames, which a maker request holds several times. */
+  /** Limits the memory for large inputs, which a maker request holds several times. */
   largeBodies: Pick<ByteBudget, 'take'>;
   /** Maximum size of a video, in bytes. */
   resultBytesMax: number;

@@ -1,6 +1,7 @@
 // Builds the record of a job from the event that charged it. The result is identical for every caller and repetition.
 import { BUCKETS, RevisionConflict } from '@switchyard/bus';
 import { type Event, type VideoRecord, videoKey } from '@switchyard/contracts';
+import type { InputSummary } from '../input/input-store.ts';
 import type { JobDeps } from './job-deps.ts';
 
 /** The record of an older event may already have expired. One hour less than records are kept allows for clock skew. */
@@ -9,10 +10,12 @@ export const EVENT_AGE_MS_MAX = BUCKETS.videos.ttlMs - 3_600_000;
 /**
  * Creates the record if it is missing. Ignores an event as old as the lifetime of records: its job ended long ago, and
  * a second run would refund it even if its video was delivered.
+ * @param input of the job, when the caller has just stored it
  */
 export async function ensureRecord(
   { videos, inputs, clock, logger }: Pick<JobDeps, 'videos' | 'inputs' | 'clock' | 'logger'>,
   event: Event<'video.charged'>,
+  input?: InputSummary,
 ): Promise<void> {
   const { org, video_id: id } = event.data;
   if (clock.now() - Date.parse(event.time) > EVENT_AGE_MS_MAX) {
@@ -22,14 +25,16 @@ export async function ensureRecord(
     );
     return;
   }
+  const key = videoKey(org, id);
+  if (!input && (await videos.get(key))) return;
   try {
-    await videos.create(videoKey(org, id), newRecord(event, await inputs.callbackUrl(id)));
+    await videos.create(key, newRecord(event, input ?? (await inputs.summary(id))));
   } catch (error) {
     if (!(error instanceof RevisionConflict)) throw error; // the record exists, whatever its state
   }
 }
 
-export function newRecord({ time, data }: Event<'video.charged'>, callbackUrl: string | null): VideoRecord {
+export function newRecord({ time, data }: Event<'video.charged'>, input: InputSummary): VideoRecord {
   const { video_id: id, org, key_id, request_id, requested_model, model, candidates } = data;
   return {
     ...{ id, org, key_id, request_id, requested_model, model, candidates },
@@ -37,11 +42,11 @@ export function newRecord({ time, data }: Event<'video.charged'>, callbackUrl: s
     resolution: data.resolution,
     created_at: time,
     deadline_at: data.deadline_at,
-    callback_url: callbackUrl,
+    callback_url: input.callbackUrl,
     state: 'waiting',
     deleted: false,
     default_resolution: data.default_resolution,
-    image_bytes: data.image_bytes,
+    input_bytes: input.bytes,
     attempt: null,
     attempts: [],
     starts: 0,

@@ -60,7 +60,7 @@ afterEach(() => jobs.close());
 async function openJob(): Promise<Event<'video.charged'>> {
   const event = await installation.charge({ 'acme/first': 1 });
   const { org, video_id: id } = event.data;
-  await installation.videos.create(videoKey(org, id), newRecord(event, null));
+  await installation.videos.create(videoKey(org, id), newRecord(event, { bytes: 0, callbackUrl: null }));
   return event;
 }
 

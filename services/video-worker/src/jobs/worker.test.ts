@@ -33,7 +33,7 @@ class HangingMaker extends TestMaker {
 async function openJob(model: string, org: string): Promise<string> {
   const event = await installation.charge({ [model]: 1 }, org);
   const { video_id: id } = event.data;
-  await installation.videos.create(videoKey(org, id), newRecord(event, null));
+  await installation.videos.create(videoKey(org, id), newRecord(event, { bytes: 0, callbackUrl: null }));
   return videoKey(org, id);
 }
 

@@ -18,6 +18,7 @@ import {
 } from '@switchyard/contracts';
 import { makerOf, type VideoImage } from '@switchyard/model-router/video';
 import { LARGE_BODY_BYTES_MIN, type ReservedBytes } from '@switchyard/service';
+import type { InputSummary } from '../input/input-store.ts';
 import { type PictureSource, readPicture } from '../input/picture.ts';
 import { EVENT_SOURCE } from '../jobs/job-deps.ts';
 import { ensureRecord, newRecord } from '../jobs/new-record.ts';
@@ -68,29 +69,32 @@ async function takeJob(
     ? await readPicture(request.image, { egress: deps.egress, signal, reserve })
     : null;
   const event = chargeEvent(deps, head, request, offers, image);
-  await within(deps, head, event, signal, () => publishJob(deps, event, request, image, signal));
-  return showVideo(newRecord(event, callbackUrl ?? null), deps.clock.now());
+  const input = await within(deps, head, event, signal, () =>
+    publishJob(deps, event, request, image, signal),
+  );
+  return showVideo(newRecord(event, input), deps.clock.now());
 }
 
 /**
  * Holds the price while the job is published, if a spending limit applies.
  * @throws ServiceError `insufficient_funds`, `budget_exceeded`
  */
-async function within(
+async function within<T>(
   { holds }: VideoOperations,
   { org, key_id: keyId, limited }: CreateVideoHead,
   { id, data }: Event<'video.charged'>,
   signal: AbortSignal,
-  work: () => Promise<void>,
-): Promise<void> {
+  work: () => Promise<T>,
+): Promise<T> {
   if (!limited) return work();
   const price = BigInt(data.cost_nano);
   const hold = holds.open({ org, keyId, call: id });
   await hold.take(price, true, signal);
   let spent = 0n;
   try {
-    await work();
+    const done = await work();
     spent = price;
+    return done;
   } finally {
     hold.settle(spent);
   }
@@ -102,17 +106,18 @@ async function publishJob(
   request: VideosRequest,
   image: VideoImage | null,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<InputSummary> {
   const { video_id: id } = event.data;
-  await deps.inputs.put(id, request, image);
+  const input = await deps.inputs.put(id, request, image);
   if (signal.aborted) {
     await deps.inputs.delete(id);
     throw signal.reason; // the caller is gone and would never learn of the job
   }
   await deps.events.publish(event);
-  await ensureRecord(deps, event).catch((error: unknown) =>
+  await ensureRecord(deps, event, input).catch((error: unknown) =>
     deps.logger.warn({ err: error, video: id }, 'the record of a video is made from its event later'),
   );
+  return input;
 }
 
 /** @throws ServiceError `invalid_json`, `invalid_request` */

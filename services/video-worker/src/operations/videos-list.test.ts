@@ -15,7 +15,8 @@ let installation: Installation;
 const ids: string[] = [];
 beforeAll(async () => {
   installation = await startInstallation();
-  const first = newRecord(await installation.charge({ 'acme/first': 1 }, ORG), null);
+  const event = await installation.charge({ 'acme/first': 1 }, ORG);
+  const first = newRecord(event, { bytes: 0, callbackUrl: null });
   const records = Array.from({ length: VIDEOS }, (_, i): VideoRecord => {
     const error = { code: 'video_failed', message: MESSAGE };
     return { ...first, id: `vid_${1_000 + i}`, deleted: i % 2 === 0, state: 'failed', error };

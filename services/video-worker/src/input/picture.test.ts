@@ -11,7 +11,9 @@ const read = (data: string) =>
   readPicture(`data:image/png;base64,${data}`, {
     egress: createEgress({}),
     signal: new AbortController().signal,
-    reserve: () => Promise.reject(new Error('a data URL needs no download')),
+    keep: () => {
+      throw new Error('a data URL needs no download');
+    },
   });
 
 describe('decoding a data URL', () => {

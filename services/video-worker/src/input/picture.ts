@@ -2,12 +2,13 @@
 import { ServiceError, VIDEO_IMAGE_BYTES_MAX } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
 import type { VideoImage } from '@switchyard/model-router/video';
-import { LARGE_BODY_BYTES_MIN, type ReservedBytes } from '@switchyard/service';
 
 /** From DNS lookup to last byte; the caller waits for the whole download. */
 const FETCH_TIMEOUT_MS = 20_000;
 /** Copies of a downloaded picture in memory: its chunks, then its bytes; later its bytes and what is stored. */
 const COPIES = 2;
+/** Memory for a download of unknown length. */
+export const DOWNLOAD_BYTES_MAX = COPIES * VIDEO_IMAGE_BYTES_MAX;
 const DATA_URL = /^data:([^;,]*)(;[^,]*)?,/i;
 /** Allows whitespace anywhere. Adjacent parts of the pattern match disjoint characters, which keeps matching linear. */
 const BASE64 = /^[A-Za-z0-9+/\s_-]*(?:=\s*){0,2}$/;
@@ -18,13 +19,18 @@ const MIB = 1024 * 1024;
 export interface PictureSource {
   egress: Egress;
   signal: AbortSignal;
-  /** Reserves memory for a download until the job is published. */
-  reserve(bytes: number): Promise<ReservedBytes>;
+  /** Takes the memory that a download needs, once it is known; the caller has reserved `DOWNLOAD_BYTES_MAX`. */
+  keep(bytes: number): void;
+}
+
+/** Whether the picture has to be downloaded. */
+export function isRemote(image: string): boolean {
+  return !/^data:/i.test(image);
 }
 
 /** @throws ServiceError naming `image`: not an image, too large, or an address that we do not fetch. */
 export async function readPicture(image: string, from: PictureSource): Promise<VideoImage> {
-  const bytes = /^data:/i.test(image) ? decode(image) : await download(image, from);
+  const bytes = isRemote(image) ? await download(image, from) : decode(image);
   if (bytes.length > VIDEO_IMAGE_BYTES_MAX) throw tooLarge();
   const mediaType = pictureType(bytes);
   if (mediaType === null) throw refused('is not a supported picture. Send PNG, JPEG, WebP or GIF.');
@@ -40,7 +46,7 @@ function decode(url: string): Buffer {
   return Buffer.from(data, 'base64');
 }
 
-async function download(url: string, { egress, signal, reserve }: PictureSource): Promise<Buffer> {
+async function download(url: string, { egress, signal, keep }: PictureSource): Promise<Buffer> {
   const answer = await egress.fetch(url, {
     param: 'image',
     bytesMax: VIDEO_IMAGE_BYTES_MAX,
@@ -50,10 +56,9 @@ async function download(url: string, { egress, signal, reserve }: PictureSource)
   try {
     if (answer.status !== 200)
       throw refused(`the URL answered ${answer.status}. Use a URL that answers 200.`);
-    if (answer.bytesMax <= LARGE_BODY_BYTES_MIN) return await answer.bytes();
-    const held = await reserve(COPIES * answer.bytesMax);
+    keep(COPIES * answer.bytesMax);
     const bytes = await answer.bytes();
-    held.keep(COPIES * bytes.length);
+    keep(COPIES * bytes.length);
     return bytes;
   } finally {
     answer.close();

@@ -11,7 +11,7 @@ export interface VideoOperations {
   videos: Bucket<VideoRecord>;
   inputs: InputStore;
   results: ObjectStore;
-  events: EventPublisher;
+  events: Pick<EventPublisher, 'publish'>;
   catalog: Catalog;
   egress: Egress;
   holds: HoldKeeper;

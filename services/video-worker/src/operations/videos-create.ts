@@ -17,9 +17,9 @@ import {
   videosRequest,
 } from '@switchyard/contracts';
 import { makerOf, type VideoImage } from '@switchyard/model-router/video';
-import { LARGE_BODY_BYTES_MIN, type ReservedBytes } from '@switchyard/service';
+import { LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import type { InputSummary } from '../input/input-store.ts';
-import { type PictureSource, readPicture } from '../input/picture.ts';
+import { DOWNLOAD_BYTES_MAX, isRemote, readPicture } from '../input/picture.ts';
 import { EVENT_SOURCE } from '../jobs/job-deps.ts';
 import { ensureRecord, newRecord } from '../jobs/new-record.ts';
 import { type Offer, offersFor } from '../offer/offers.ts';
@@ -36,38 +36,39 @@ export function createVideo(deps: VideoOperations) {
   return async (call: IncomingCall): Promise<void> => {
     const head = createVideoHead.parse(call.head);
     const { org, body_bytes: bytes } = head;
-    const isLarge = bytes > LARGE_BODY_BYTES_MIN;
     const { signal } = call;
-    const places: ReservedBytes[] = [];
-    const reserve = async (wanted: number) => {
-      const place = await deps.largeBodies.take(wanted, { org, signal });
-      places.push(place);
-      return place;
-    };
+    const bodyMemory = bytes > LARGE_BODY_BYTES_MIN ? COPIES * bytes : 0;
+    const take = (memory: number) => deps.largeBodies.take(memory, { org, signal });
+    // Includes a picture to download: a second reservation would wait while the first is held, maybe for itself.
+    let place = bodyMemory > 0 ? await take(bodyMemory + DOWNLOAD_BYTES_MAX) : null;
     try {
-      if (isLarge) await reserve(COPIES * bytes);
-      const view = await takeJob(deps, call, head, reserve);
+      const request = readRequest(await call.readBody(MODEL_BODY_BYTES_MAX));
+      const { image: picture, callback_url: callbackUrl } = request;
+      const isDownload = typeof picture === 'string' && isRemote(picture);
+      if (!isDownload) place?.keep(bodyMemory);
+      const offers = offersFor(deps.catalog, head, request);
+      if (callbackUrl) await deps.egress.check(callbackUrl, { param: 'callback_url', signal });
+      if (isDownload) place ??= await take(DOWNLOAD_BYTES_MAX);
+      const keep = (memory: number) => place?.keep(bodyMemory + memory);
+      const image = picture ? await readPicture(picture, { egress: deps.egress, signal, keep }) : null;
+      const view = await takeJob(deps, { head, request, offers, image, signal });
       call.end(null, Buffer.from(JSON.stringify(view)));
     } finally {
-      for (const place of places) place.release();
+      place?.release();
     }
   };
 }
 
-async function takeJob(
-  deps: VideoOperations,
-  call: IncomingCall,
-  head: CreateVideoHead,
-  reserve: PictureSource['reserve'],
-): Promise<VideoView> {
-  const { signal } = call;
-  const request = readRequest(await call.readBody(MODEL_BODY_BYTES_MAX));
-  const offers = offersFor(deps.catalog, head, request);
-  const { callback_url: callbackUrl } = request;
-  if (callbackUrl) await deps.egress.check(callbackUrl, { param: 'callback_url', signal });
-  const image = request.image
-    ? await readPicture(request.image, { egress: deps.egress, signal, reserve })
-    : null;
+interface CheckedCall {
+  head: CreateVideoHead;
+  request: VideosRequest;
+  offers: [Offer, ...Offer[]];
+  image: VideoImage | null;
+  signal: AbortSignal;
+}
+
+async function takeJob(deps: VideoOperations, checked: CheckedCall): Promise<VideoView> {
+  const { head, request, offers, image, signal } = checked;
   const event = chargeEvent(deps, head, request, offers, image);
   const input = await within(deps, head, event, signal, () =>
     publishJob(deps, event, request, image, signal),

@@ -1,0 +1,98 @@
+// Creates videos over a real bus, from pictures on a web server that does not announce their length.
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { openReply, serve } from '@switchyard/bus';
+import { VIDEO_CREATE_SUBJECT, type VideoView, videoView } from '@switchyard/contracts';
+import { createEgress, parseAllowList } from '@switchyard/egress';
+import { ByteBudget, makeLogger, ORG_SHARE_MAX } from '@switchyard/service';
+import { HoldKeeper } from '@switchyard/spending';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Installation, JOB_MS_MAX, startInstallation } from '../fixtures/installation.ts';
+import { Mortal } from '../fixtures/mortal.ts';
+import { TestMaker } from '../fixtures/test-maker.ts';
+import { register } from '../register.ts';
+import type { VideoOperations } from './video-operations.ts';
+
+const ORG = 'org_a';
+const MIB = 1024 * 1024;
+const BUDGET_BYTES = 128 * MIB;
+/** Its copies and the largest picture exceed an org's share. */
+const OPTIONS_BYTES = 9 * MIB;
+const PICTURE = Buffer.concat([
+  Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
+  Buffer.alloc(2 * MIB),
+]);
+
+let installation: Installation;
+let pictures: Server;
+let deps: VideoOperations;
+let downloads = 0;
+
+beforeAll(async () => {
+  installation = await startInstallation();
+  const { bus, clock } = installation;
+  pictures = createServer((_request, response) => {
+    downloads += 1;
+    response.write(PICTURE);
+    response.end();
+  }).listen(0, '127.0.0.1');
+  await once(pictures, 'listening');
+  const logger = makeLogger('video-worker', 'silent');
+  deps = {
+    ...installation,
+    catalog: installation.depsOf({ first: new TestMaker() }, new Mortal(null)).catalog,
+    egress: createEgress({ allow: parseAllowList(new URL(pictureUrl()).host) }),
+    holds: new HoldKeeper({ bus, logger }),
+    largeBodies: new ByteBudget({ bytesMax: BUDGET_BYTES, clock }),
+    jobMsMax: JOB_MS_MAX,
+    logger,
+  };
+  register(await serve(bus, { name: 'video-worker', version: '0.1.0', description: 'test' }), deps);
+}, 60_000);
+
+afterAll(async () => {
+  deps?.holds.stop();
+  pictures?.close();
+  await installation?.stop();
+});
+
+function pictureUrl(): string {
+  return `http://127.0.0.1:${(pictures.address() as AddressInfo).port}/first-frame`;
+}
+
+async function create(more: object): Promise<VideoView> {
+  const { bus, clock } = installation;
+  const request = { model: 'acme/first', prompt: 'a cat', duration: 4, ...more };
+  const body = Buffer.from(JSON.stringify(request));
+  const head = {
+    ...{ org: ORG, key_id: 'key_1', request_id: 'req_1', models: ['acme/first'] },
+    ...{ body_bytes: body.length, received_at: clock.now() },
+  };
+  const answer = await openReply(bus, { subject: VIDEO_CREATE_SUBJECT, head, body });
+  const chunks: Buffer[] = [];
+  for await (const chunk of answer.body) chunks.push(chunk);
+  return videoView.parse(JSON.parse(Buffer.concat(chunks).toString('utf8')));
+}
+
+test('a large body that names a picture of unknown length does not wait for its own memory', async () => {
+  const options = { reference: 'x'.repeat(OPTIONS_BYTES) };
+  const { id } = await create({ image: pictureUrl(), provider_options: options });
+  const input = await installation.inputs.read(id);
+  expect(input?.image?.bytes.equals(PICTURE)).toBe(true);
+  expect(input?.providerOptions).toEqual(options);
+  expect(deps.largeBodies).toMatchObject({ held: 0, waiting: 0 });
+});
+
+test('a picture is not requested before there is memory for it', async () => {
+  const { signal } = new AbortController();
+  const share = await deps.largeBodies.take(BUDGET_BYTES * ORG_SHARE_MAX, { org: ORG, signal });
+  const before = downloads;
+  const creating = create({ image: pictureUrl() });
+  await expect.poll(() => deps.largeBodies.waiting).toBe(1);
+  expect(downloads).toBe(before);
+  share.release();
+  await creating;
+  expect(downloads).toBe(before + 1);
+  expect(deps.largeBodies.held).toBe(0);
+});

@@ -20,6 +20,7 @@ export { Mirror, mirrorBucket, TICK_MS } from './mirror.ts';
 export { natsUrl, readNatsUrl, withCredentials } from './nats-url.ts';
 export { ObjectGone } from './object-errors.ts';
 export { type ByteRange, ObjectStore, ORPHAN_GRACE_MS, openObjectStore } from './object-store.ts';
+export { OBJECT_STORES } from './objects.ts';
 export {
   type OperationContext,
   readRequest,

@@ -75,7 +75,7 @@ export async function start({ config, bus, logger, clock, metrics }: StartDeps):
   });
   register(service, {
     ...{ videos, inputs, results, events, catalog, clock, logger },
-    ...{ holds, largeBodies },
+    ...{ holds, largeBodies, openUseOf: worker.openUseOf },
     egress,
     jobMsMax: config.SWITCHYARD_VIDEO_MINUTES_MAX * MINUTE_MS,
   });

@@ -61,6 +61,7 @@ const START_VIDEO = {
     'url_not_allowed',
     'url_fetch_failed',
     'model_unavailable',
+    'storage_full',
   ],
 } satisfies RouteDescription;
 

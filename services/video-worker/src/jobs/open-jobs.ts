@@ -21,6 +21,13 @@ interface OpenJobsOptions {
   readonly onChange: () => void;
 }
 
+/** What the unfinished jobs of an org take. */
+export interface OpenUse {
+  jobs: number;
+  /** Bytes of their stored inputs. */
+  bytes: number;
+}
+
 export class OpenJobs {
   readonly #deps: OpenJobsOptions;
   readonly #jobs = new Map<string, Entry<VideoRecord>>();
@@ -56,6 +63,11 @@ export class OpenJobs {
     return [...this.#jobs.values()]
       .filter(({ value }) => Date.parse(value.next_at) <= now && !isHeld(value, now))
       .sort((a, b) => a.value.next_at.localeCompare(b.value.next_at));
+  }
+
+  useOf(org: string): OpenUse {
+    const jobs = [...this.#jobs.values()].filter(({ value }) => value.org === org);
+    return { jobs: jobs.length, bytes: jobs.reduce((sum, { value }) => sum + value.input_bytes, 0) };
   }
 
   async #keepWatching(): Promise<void> {

@@ -4,7 +4,7 @@ import type { VideoRecord } from '@switchyard/contracts';
 import { upstreamOf, workOn } from './advance.ts';
 import { holdJob, LeaseLost } from './held-job.ts';
 import type { JobDeps } from './job-deps.ts';
-import { OpenJobs } from './open-jobs.ts';
+import { OpenJobs, type OpenUse } from './open-jobs.ts';
 
 /** Maximum jobs that one worker processes at once; most of them wait for a maker's answer. */
 export const JOBS_AT_ONCE_MAX = 64;
@@ -16,6 +16,8 @@ const LOOK_EVERY_MS = 250;
 export interface Worker {
   /** Takes no further job, and releases the current ones at once or after their current step. */
   stop(): Promise<void>;
+  /** What the unfinished jobs of an org take, of all workers. */
+  openUseOf(org: string): OpenUse;
 }
 
 interface WorkerOptions {
@@ -63,6 +65,7 @@ export async function startWorker({ bus, videos, deps }: WorkerOptions): Promise
   await open.open();
   lookLater();
   return {
+    openUseOf: (org) => open.useOf(org),
     async stop() {
       cancelLook();
       open.close();

@@ -6,6 +6,7 @@ import type { Catalog } from '@switchyard/model-router/video';
 import type { ByteBudget, Clock, Logger } from '@switchyard/service';
 import type { HoldKeeper } from '@switchyard/spending';
 import type { InputStore } from '../input/input-store.ts';
+import type { OpenUse } from '../jobs/open-jobs.ts';
 
 export interface VideoOperations {
   videos: Bucket<VideoRecord>;
@@ -16,6 +17,8 @@ export interface VideoOperations {
   egress: Egress;
   holds: HoldKeeper;
   largeBodies: ByteBudget;
+  /** What the unfinished jobs of an org take. */
+  openUseOf(org: string): OpenUse;
   /** Maximum duration of a job, in milliseconds. */
   jobMsMax: number;
   clock: Clock;

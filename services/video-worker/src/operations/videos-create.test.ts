@@ -3,15 +3,24 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { openReply, serve } from '@switchyard/bus';
-import { VIDEO_CREATE_SUBJECT, type VideoView, videoView } from '@switchyard/contracts';
+import {
+  VIDEO_CREATE_SUBJECT,
+  type VideoRecord,
+  type VideoView,
+  videoKey,
+  videoView,
+} from '@switchyard/contracts';
 import { createEgress, parseAllowList } from '@switchyard/egress';
 import { ByteBudget, makeLogger, ORG_SHARE_MAX } from '@switchyard/service';
 import { HoldKeeper } from '@switchyard/spending';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type Installation, JOB_MS_MAX, startInstallation } from '../fixtures/installation.ts';
 import { Mortal } from '../fixtures/mortal.ts';
 import { TestMaker } from '../fixtures/test-maker.ts';
+import { newRecord } from '../jobs/new-record.ts';
+import { OpenJobs } from '../jobs/open-jobs.ts';
 import { register } from '../register.ts';
+import { OPEN_BYTES_MAX, OPEN_JOBS_MAX } from './open-limits.ts';
 import type { VideoOperations } from './video-operations.ts';
 
 const ORG = 'org_a';
@@ -27,6 +36,7 @@ const PICTURE = Buffer.concat([
 let installation: Installation;
 let pictures: Server;
 let deps: VideoOperations;
+let open: OpenJobs;
 let downloads = 0;
 
 beforeAll(async () => {
@@ -39,12 +49,15 @@ beforeAll(async () => {
   }).listen(0, '127.0.0.1');
   await once(pictures, 'listening');
   const logger = makeLogger('video-worker', 'silent');
+  open = new OpenJobs({ bus, videos: installation.videos, clock, onChange: () => {} });
+  await open.open();
   deps = {
     ...installation,
     catalog: installation.depsOf({ first: new TestMaker() }, new Mortal(null)).catalog,
     egress: createEgress({ allow: parseAllowList(new URL(pictureUrl()).host) }),
     holds: new HoldKeeper({ bus, logger }),
     largeBodies: new ByteBudget({ bytesMax: BUDGET_BYTES, clock }),
+    openUseOf: (org) => open.useOf(org),
     jobMsMax: JOB_MS_MAX,
     logger,
   };
@@ -52,6 +65,7 @@ beforeAll(async () => {
 }, 60_000);
 
 afterAll(async () => {
+  open?.close();
   deps?.holds.stop();
   pictures?.close();
   await installation?.stop();
@@ -61,12 +75,12 @@ function pictureUrl(): string {
   return `http://127.0.0.1:${(pictures.address() as AddressInfo).port}/first-frame`;
 }
 
-async function create(more: object): Promise<VideoView> {
+async function create(more: object, org = ORG): Promise<VideoView> {
   const { bus, clock } = installation;
   const request = { model: 'acme/first', prompt: 'a cat', duration: 4, ...more };
   const body = Buffer.from(JSON.stringify(request));
   const head = {
-    ...{ org: ORG, key_id: 'key_1', request_id: 'req_1', models: ['acme/first'] },
+    ...{ org, key_id: 'key_1', request_id: 'req_1', models: ['acme/first'] },
     ...{ body_bytes: body.length, received_at: clock.now() },
   };
   const answer = await openReply(bus, { subject: VIDEO_CREATE_SUBJECT, head, body });
@@ -96,3 +110,37 @@ test('a picture is not requested before there is memory for it', async () => {
   expect(downloads).toBe(before + 1);
   expect(deps.largeBodies.held).toBe(0);
 });
+
+/** Creates unfinished videos of an org and waits until the worker knows them. */
+async function openJobs(org: string, count: number, bytes: number): Promise<VideoRecord[]> {
+  const event = await installation.charge({ 'acme/first': 1 }, org);
+  const first = newRecord(event, { bytes, callbackUrl: null });
+  const records = Array.from({ length: count }, (_, i) => ({ ...first, id: `${first.id}${i}` }));
+  await Promise.all(records.map((record) => installation.videos.create(videoKey(org, record.id), record)));
+  await expect.poll(() => open.useOf(org)).toEqual({ jobs: count, bytes: count * bytes });
+  return records;
+}
+
+test.each([
+  ['unfinished_videos', OPEN_JOBS_MAX, 'org_b', OPEN_JOBS_MAX, 1],
+  ['unfinished_video_bytes', OPEN_BYTES_MAX, 'org_c', 1, OPEN_BYTES_MAX],
+])(
+  'an org at its limit of %s is refused until a video ends; other orgs are not',
+  async (limit, max, org, count, bytes) => {
+    const [record] = await openJobs(org, count, bytes);
+    if (!record) throw new Error('no record');
+    const stored = vi.spyOn(deps.inputs, 'put');
+    const refusal = {
+      code: 'rate_limited',
+      retryAfterS: expect.any(Number),
+      details: { limit, of: 'org', max },
+    };
+    await expect(create({}, org)).rejects.toMatchObject(refusal);
+    expect(stored).not.toHaveBeenCalled();
+    await create({}, 'org_other');
+    await installation.videos.put(videoKey(org, record.id), { ...record, state: 'completed' });
+    await expect.poll(() => open.useOf(org).jobs).toBe(count - 1);
+    await create({}, org);
+    stored.mockRestore();
+  },
+);

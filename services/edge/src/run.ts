@@ -128,10 +128,10 @@ export async function start({
     ...eventRoutes({ bus, open, live, draining: draining.signal, clock }),
     ...fileRoutes({ bus, open, clock }),
     ...webhookRoutes(bus),
-    ...usageRoutes({ bus, open, clock }),
+    ...usageRoutes({ bus, open }),
     ...statementRoutes(bus),
     ...videoRoutes({ bus, orgs, open, bodies, spending, receipts, signer, publicUrl, clock }),
-    ...mcpRoutes({ clock, logger }),
+    ...mcpRoutes({ logger }),
     ...healthRoutes(bus),
   ];
   const idempotency = await openIdempotency({ bus, clock, logger });

@@ -10,8 +10,11 @@ import { Registry } from 'prom-client';
 import { config } from '../config.ts';
 import { type RunningEdge, start } from '../run.ts';
 
-/** Timers of an idle edge: receipts, the check of events that wait for billing, and the renewal of open calls. */
-export const IDLE_TIMERS = 3;
+/**
+ * Timers of an idle edge: receipts, the check of events that wait for billing, the renewal of open calls, and the check
+ * for stalled clients.
+ */
+export const IDLE_TIMERS = 4;
 
 export interface TestEdge {
   readonly url: string;

@@ -18,7 +18,6 @@ import type { Spending } from '../auth/spending.ts';
 import { EVENT_SOURCE } from '../http/answer-error.ts';
 import type { BodyChecker } from '../http/body-checker.ts';
 import { clientDisconnected, hasLeft } from '../http/client-gone.ts';
-import { STALLED_CLIENT_MS_MAX } from '../http/limits.ts';
 import type { DeliveryJournal } from '../journal/delivery-journal.ts';
 import type { Receipts } from '../receipts/receipts.ts';
 
@@ -70,8 +69,6 @@ class Relay implements ReplySink, Revocable {
   #started = false;
   #over = false;
   #unread = 0;
-  /** Cancels the timer that runs while the client reads nothing. */
-  #stopClock: (() => void) | null = null;
 
   constructor(deps: CallRelay, head: ModelCallHead, request: FastifyRequest, reply: FastifyReply) {
     this.#deps = deps;
@@ -84,10 +81,7 @@ class Relay implements ReplySink, Revocable {
     this.#deps.journal.taken(head.request_id, head.org);
     if (this.#request.apiKey) this.#close = this.#deps.open.add(this.#request.apiKey, this);
     if (this.#over) return; // the key ended while the body arrived or was checked
-    this.#reply.raw.once('close', () => {
-      this.#stopClock?.();
-      this.#clientGone();
-    });
+    this.#reply.raw.once('close', () => this.#clientGone());
     this.#call = this.#deps.bus.call({ subject, head, body }, this);
   }
 
@@ -114,15 +108,12 @@ class Relay implements ReplySink, Revocable {
     }
     if (raw.write(bytes)) return this.#call?.consumed(bytes.length);
     // The client reads slowly: written bytes count as consumed when its socket has room again.
-    if (this.#unread === 0) {
-      this.#startClock();
+    if (this.#unread === 0)
       raw.once('drain', () => {
-        this.#stopClock?.();
         const consumed = this.#unread;
         this.#unread = 0;
         this.#call?.consumed(consumed);
       });
-    }
     this.#unread += bytes.length;
   }
 
@@ -144,7 +135,6 @@ class Relay implements ReplySink, Revocable {
     }
     // Bytes in the kernel's buffer reach the client even if this process dies, so settle at once, not in a later turn.
     if (raw.writableEnded && raw.writableLength === 0) this.#settle();
-    else this.#startClock();
   }
 
   onError(error: ServiceError): void {
@@ -175,16 +165,6 @@ class Relay implements ReplySink, Revocable {
     if (this.#contentType.startsWith('text/event-stream'))
       raw.end(errorShapeOf(this.#head.dialect).streamEnd(error, this.#head.request_id));
     else raw.destroy();
-    if (raw.writableLength > 0) this.#startClock();
-  }
-
-  /**
-   * Without this limit, a client that keeps its socket open and reads nothing would hold its call, and our shutdown,
-   * forever.
-   */
-  #startClock(): void {
-    this.#stopClock?.();
-    this.#stopClock = this.#deps.clock.after(STALLED_CLIENT_MS_MAX, () => this.#reply.raw.destroy());
   }
 
   #settle(): void {

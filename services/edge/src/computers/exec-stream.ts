@@ -41,23 +41,19 @@ export async function streamExec(
   const events = new EventStream<ExecEvent>(reply, clock);
   events.send({ type: 'started', exec_id: head.request_id });
   try {
-    events.end({ type: 'exit', ...(await relay(answer, events, clock)) });
+    events.end({ type: 'exit', ...(await relay(answer, events)) });
   } catch (thrown) {
     const { error } = toErrorBody(toServiceError(thrown), head.request_id);
     events.end({ type: 'error', error });
   }
 }
 
-async function relay(
-  { body, end }: Reply,
-  events: EventStream<ExecEvent>,
-  clock: Clock,
-): Promise<HostExecEnd> {
+async function relay({ body, end }: Reply, events: EventStream<ExecEvent>): Promise<HostExecEnd> {
   const output = new OutputEvents();
   try {
     for await (const bytes of body) {
       const event = output.push(bytes);
-      if (event && !events.send(event)) await drained(events.raw, clock);
+      if (event && !events.send(event)) await drained(events.raw);
     }
   } finally {
     const rest = output.end();

@@ -4,7 +4,6 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ServiceError } from '@switchyard/contracts';
-import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pass } from '../http/pass-bytes.ts';
 import type { PendingUpgrade } from '../http/upgrades.ts';
@@ -26,7 +25,6 @@ interface ForwardedRequest {
 /** Resolves when the answer is sent. @throws ServiceError `port_unreachable` until the first byte is sent. */
 export async function forwardRequest(
   forwarded: ForwardedRequest,
-  clock: Clock,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
@@ -52,7 +50,7 @@ export async function forwardRequest(
     reply.raw.writeHead(status, reason, headersOut(answerOf(answer)).flat());
     reply.hijack();
     reply.raw.flushHeaders();
-    await pass(answer, reply, clock, () => {});
+    await pass(answer, reply, () => {});
   } catch (error) {
     if (error !== UPGRADED) throw error;
   } finally {

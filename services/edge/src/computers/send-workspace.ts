@@ -7,18 +7,12 @@ import {
   hostFileReadSubject,
   ServiceError,
 } from '@switchyard/contracts';
-import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { downloadHeaders } from '../files/content-headers.ts';
 import { readByteRange } from '../http/byte-range.ts';
 import { pass } from '../http/pass-bytes.ts';
 
 type SentFile = Extract<HostFileReadReply, { kind: 'file' }>;
-
-interface SendWorkspaceOptions {
-  readonly bus: Bus;
-  readonly clock: Clock;
-}
 
 interface AskedPath {
   readonly host: string;
@@ -34,7 +28,7 @@ interface AskedPath {
  * @throws ServiceError until the first byte; later the connection is cut off, so that a partial file never looks whole.
  */
 export async function sendWorkspace(
-  { bus, clock }: SendWorkspaceOptions,
+  bus: Bus,
   { host, org, id, path, signal }: AskedPath,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -60,7 +54,7 @@ export async function sendWorkspace(
     reply.hijack();
     reply.raw.writeHead(found.kind === 'file' && found.part ? 206 : 200, headers);
   };
-  if (request.method !== 'HEAD') return pass(answer.body, reply, clock, begin, signal);
+  if (request.method !== 'HEAD') return pass(answer.body, reply, begin, signal);
   answer.cancel();
   begin();
   reply.raw.end();

@@ -14,7 +14,6 @@ import {
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply } from 'fastify';
 import { EventStream } from '../http/event-stream.ts';
-import { STALLED_CLIENT_MS_MAX } from '../http/limits.ts';
 import { toServiceError } from '../http/send-error.ts';
 import type { LiveEvent, LiveEvents, Position } from './live-events.ts';
 import { formatPosition, parsePosition } from './position.ts';
@@ -64,9 +63,7 @@ export async function sendEvents(
     const send = async (live: LiveEvent) => {
       position[live.stream] = live.sequence;
       if (stream.send(toStreamedEvent(live.event), formatPosition(position))) return;
-      const stopClock = deps.clock.after(STALLED_CLIENT_MS_MAX, () => stream.raw.destroy());
       while (!stream.hasRoom && !signal.aborted) await pause();
-      stopClock();
     };
     try {
       stream.raw.write(`id: ${formatPosition(position)}\n\n`); // a client that reconnects before the first event misses none
@@ -80,10 +77,6 @@ export async function sendEvents(
     } catch (thrown) {
       const { error } = toErrorBody(toServiceError(thrown), reply.request.id);
       stream.end({ type: 'error', error });
-      stream.raw.once(
-        'close',
-        deps.clock.after(STALLED_CLIENT_MS_MAX, () => stream.raw.destroy()),
-      );
     }
   } finally {
     leave();

@@ -9,16 +9,10 @@ import {
   resolveRange,
   ServiceError,
 } from '@switchyard/contracts';
-import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { readByteRange } from '../http/byte-range.ts';
 import { pass } from '../http/pass-bytes.ts';
 import { contentHeaders, etagOf } from './content-headers.ts';
-
-interface SendContentOptions {
-  readonly bus: Bus;
-  readonly clock: Clock;
-}
 
 interface AskedContent {
   readonly caller: Pick<KeyRecord, 'id' | 'org'>;
@@ -32,7 +26,7 @@ interface AskedContent {
  * @throws ServiceError until the first byte; later the connection is cut off, so that a partial file never looks whole.
  */
 export async function sendContent(
-  { bus, clock }: SendContentOptions,
+  bus: Bus,
   { caller, id, signal }: AskedContent,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -50,7 +44,7 @@ export async function sendContent(
   const head: FileContentHead = { request_id: request.id, ...who, ...(range ? { range } : {}) };
   const answer = await openReply(bus, { subject: FILE_CONTENT_SUBJECT, head }, signal);
   const file = fileObject.parse(answer.head);
-  await pass(answer.body, reply, clock, () => begin(reply, file, range), signal);
+  await pass(answer.body, reply, () => begin(reply, file, range), signal);
 }
 
 /** @throws ServiceError `range_not_satisfiable`. */

@@ -50,14 +50,10 @@ interface AppDeps extends RegisterRoutesDeps, AnswerErrorDeps {
 
 export function buildApp(routes: readonly Route[], deps: AppDeps): FastifyInstance {
   const { largeBodies, upgrades, clock } = deps;
-  const connections = new Connections();
+  const connections = new Connections({ upgrades, clock });
   const app = createServer(deps, connections);
   connections.watch(app.server);
   upgrades.watch(app);
-  app.addHook('preClose', (done) => {
-    connections.drain();
-    done();
-  });
   app.removeAllContentTypeParsers();
   readJsonBodies(app, { budget: largeBodies, clock });
   app.decorateRequest('apiKey', null);
@@ -86,6 +82,7 @@ export function buildApp(routes: readonly Route[], deps: AppDeps): FastifyInstan
   };
   // Before fastify looks at the body: it would refuse QUERY without a content type with 400.
   app.addHook('onRequest', (request, reply, done) => {
+    if (request.raw.socket.destroyed) return; // requests that arrived in the same packet as one too many
     if (!hasValidHost(request.raw)) done(invalidHost());
     else if (request.is404) answerNotFound(request, reply);
     else done();

@@ -1,9 +1,11 @@
-// Behaviour of connections beyond a single valid request: HEAD, draining, and malformed requests.
+// Behaviour of connections beyond a single valid request: HEAD, draining, clients that do not read, pipelined and
+// malformed requests.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { serve } from '@switchyard/bus';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { refusesConnections, startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+import { PIPELINED_REQUESTS_MAX, STALLED_CLIENT_CHECK_MS, STALLED_CLIENT_MS_MAX } from './limits.ts';
 
 let edge: TestEdge;
 let authorization: string;
@@ -98,6 +100,52 @@ test('a draining edge does not wait for a connection without any request', async
   await (await fetch(`${edge.url}/livez`)).text(); // a later connection, so the edge has accepted both
   await edge.drain();
   await closed;
+});
+
+const LARGE = '/docs/swagger-ui-bundle.js';
+/** Answers that exceed what the kernel buffers. */
+const LARGE_ANSWERS = 16;
+
+/** Sends requests in one packet; returns when the first answer has begun. The socket is not read further. */
+async function askAndPause(requests: number): Promise<{ socket: Socket; answerBytes: number }> {
+  const answerBytes = (await (await fetch(edge.url + LARGE)).bytes()).length;
+  const socket = connect(edge.port, '127.0.0.1').on('error', () => {});
+  socket.write(requestFor(LARGE).repeat(requests));
+  await once(socket, 'readable');
+  return { socket, answerBytes };
+}
+
+async function readToEnd(socket: Socket): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  socket.on('data', (piece: Buffer) => void pieces.push(piece));
+  await once(socket, 'close');
+  return Buffer.concat(pieces);
+}
+
+test('a draining edge sends the answers that a slow client has not read yet', async () => {
+  const { socket, answerBytes } = await askAndPause(LARGE_ANSWERS);
+  const drained = edge.drain();
+  await expect.poll(() => refusesConnections(edge)).toBe(true);
+  const received = await readToEnd(socket);
+  expect(received.length).toBeGreaterThan(LARGE_ANSWERS * answerBytes);
+  await drained;
+});
+
+test('a client that reads nothing of a finished answer is disconnected', async () => {
+  const { socket, answerBytes } = await askAndPause(LARGE_ANSWERS);
+  const checks = STALLED_CLIENT_MS_MAX / STALLED_CLIENT_CHECK_MS + 4;
+  for (let check = 0; check < checks; check += 1) {
+    await (await fetch(`${edge.url}/livez`)).text(); // meanwhile the kernel's buffers fill
+    edge.clock.advance(STALLED_CLIENT_CHECK_MS);
+  }
+  expect((await readToEnd(socket)).length).toBeLessThan(LARGE_ANSWERS * answerBytes);
+});
+
+test('a connection with too many pipelined requests is closed', async () => {
+  const { socket, received } = open();
+  socket.write(requestFor(LARGE).repeat(PIPELINED_REQUESTS_MAX + 1));
+  await once(socket, 'close');
+  expect(statusesOf(received()).length).toBeLessThan(PIPELINED_REQUESTS_MAX);
 });
 
 test('a malformed request behind one in progress writes nothing into that answer', async () => {

@@ -1,8 +1,12 @@
 // Tracks the answers that each connection waits for. A malformed request gets a 400 only when the client cannot mistake
-// it for a part of another answer. A draining edge closes a connection as soon as no answer is pending on it.
+// it for a part of another answer. A draining edge closes a connection as soon as no answer is pending on it. A client
+// that does not read its answers is disconnected.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Clock } from '@switchyard/service';
+import { PIPELINED_REQUESTS_MAX, STALLED_CLIENT_CHECK_MS, STALLED_CLIENT_MS_MAX } from './limits.ts';
+import type { Upgrades } from './upgrades.ts';
 
 /** The whole answer to a request that Node's parser refuses: no HTTP, or a URL and headers of over 16 KiB. */
 function refusal(requestId: string): string {
@@ -15,35 +19,52 @@ function refusal(requestId: string): string {
   );
 }
 
-export class Connections {
+interface ConnectionsDeps {
+  readonly upgrades: Pick<Upgrades, 'isAccepted'>;
+  readonly clock: Clock;
+}
+
+interface Connection {
+  readonly socket: Socket;
   /** Pending answers, in the order of their requests. */
-  readonly #awaited = new WeakMap<Duplex, Set<ServerResponse>>();
-  /** Connections without any request so far: clients open some in advance. */
-  readonly #unused = new Set<Socket>();
+  readonly awaited: Set<ServerResponse>;
+  /** False before its first request: clients open some connections in advance. */
+  isUsed: boolean;
+  /** Bytes that the client had accepted, and when they last changed. */
+  accepted: number;
+  acceptedAt: number;
+}
 
-  #draining = false;
+export class Connections {
+  readonly #open = new Map<Duplex, Connection>();
+  readonly #deps: ConnectionsDeps;
 
-  /** Tracks the pending answers of the server. */
-  watch(server: Server): void {
-    server.on('connection', (socket: Socket) => {
-      this.#unused.add(socket);
-      socket.once('close', () => this.#unused.delete(socket));
-    });
-    server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-      this.#unused.delete(socket);
-      const awaited = this.#awaited.get(socket) ?? new Set();
-      this.#awaited.set(socket, awaited.add(response));
-      response.once('close', () => this.#answered(socket, awaited, response));
-    });
+  constructor(deps: ConnectionsDeps) {
+    this.#deps = deps;
   }
 
-  /**
-   * Ends keep-alive. Without this, a connection with an older request would stay open for its whole timeout, and an
-   * unused one for as long as its first request may take.
-   */
-  drain(): void {
-    this.#draining = true;
-    for (const socket of this.#unused) if (socket.bytesRead === 0) socket.destroySoon();
+  /** Tracks the pending answers of the server, and disconnects clients that do not read theirs. */
+  watch(server: Server): void {
+    server.on('connection', (socket: Socket) => {
+      this.#open.set(socket, { socket, awaited: new Set(), isUsed: false, accepted: 0, acceptedAt: 0 });
+      socket.once('close', () => this.#open.delete(socket));
+    });
+    // Before the request is served: one too many must not begin.
+    server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+      const connection = this.#open.get(socket);
+      if (!connection) return;
+      const { awaited } = connection;
+      connection.isUsed = true;
+      awaited.add(response);
+      response.once('close', () => {
+        awaited.delete(response);
+        if (!server.listening && awaited.size === 0) socket.destroySoon();
+      });
+      if (awaited.size > PIPELINED_REQUESTS_MAX) socket.destroy();
+    });
+    // Node's own would cut off answers whose last bytes are not sent yet. `server.close` calls it.
+    server.closeIdleConnections = () => this.#closeIdle();
+    this.#disconnectStalled(server);
   }
 
   /** Answers 400 and closes, or only closes. */
@@ -55,14 +76,38 @@ export class Connections {
     socket.end(refusal(requestId), () => socket.destroy()); // the client may never close its half
   }
 
-  #answered(socket: Socket, awaited: Set<ServerResponse>, response: ServerResponse): void {
-    awaited.delete(response);
-    if (this.#draining && awaited.size === 0) socket.destroySoon();
+  #closeIdle(): void {
+    for (const { socket, awaited, isUsed } of this.#open.values())
+      if (isUsed ? awaited.size === 0 : socket.bytesRead === 0) socket.destroySoon();
+  }
+
+  #disconnectStalled(server: Server): void {
+    const { clock, upgrades } = this.#deps;
+    let stopClock = () => {};
+    const check = () => {
+      const now = clock.monotonic();
+      for (const connection of this.#open.values()) {
+        const { socket } = connection;
+        if (upgrades.isAccepted(socket)) continue; // WebSockets may pause
+        const accepted = acceptedBytes(socket);
+        if (socket.writableLength === 0 || accepted !== connection.accepted)
+          Object.assign(connection, { accepted, acceptedAt: now });
+        else if (now - connection.acceptedAt >= STALLED_CLIENT_MS_MAX) socket.destroy();
+      }
+      stopClock = clock.after(STALLED_CLIENT_CHECK_MS, check);
+    };
+    server.once('listening', check).once('close', () => stopClock());
   }
 
   /** A request that broke in its own body has no answer yet: the 400 is its answer. */
   #isAnswering(socket: Duplex): boolean {
-    const [first] = this.#awaited.get(socket) ?? [];
+    const [first] = this.#open.get(socket)?.awaited ?? [];
     return first !== undefined && (first.req.complete || first.headersSent);
   }
+}
+
+/** Changes whenever the kernel takes more bytes. The queue of the handle shrinks also within one large write. */
+function acceptedBytes(socket: Socket): number {
+  const { _handle: handle } = socket as Socket & { _handle?: { writeQueueSize: number } | null };
+  return socket.bytesWritten - (handle?.writeQueueSize ?? 0);
 }

@@ -14,6 +14,10 @@ export const BODY_PACE_MS = 30_000;
 export const BODY_MS_MAX = 300_000;
 /** A client that reads nothing of its answer for this long is disconnected, and its call cancelled. */
 export const STALLED_CLIENT_MS_MAX = 60_000;
+/** Interval of the check for such clients. */
+export const STALLED_CLIENT_CHECK_MS = 10_000;
+/** Requests of one connection that wait for their answers. Clients that pipeline send fewer. */
+export const PIPELINED_REQUESTS_MAX = 32;
 /** Longer than load balancers keep connections open (60 s), so that the edge never closes first. */
 export const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 /**

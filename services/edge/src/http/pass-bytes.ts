@@ -1,9 +1,7 @@
 // Passes bytes from the bus to an HTTP client, at the client's pace.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { Clock } from '@switchyard/service';
 import type { FastifyReply } from 'fastify';
-import { STALLED_CLIENT_MS_MAX } from './limits.ts';
 
 /**
  * @param begin hijacks the answer and sends its head; called with the first bytes, so that an earlier error is an error
@@ -14,7 +12,6 @@ import { STALLED_CLIENT_MS_MAX } from './limits.ts';
 export async function pass(
   body: AsyncIterable<Buffer>,
   { raw }: FastifyReply,
-  clock: Clock,
   begin: () => void,
   signal?: AbortSignal,
 ): Promise<void> {
@@ -23,7 +20,7 @@ export async function pass(
   try {
     for await (const piece of body) {
       if (!raw.headersSent) begin(); // not earlier: until now an error is an error answer
-      if (!raw.write(piece)) await drained(raw, clock);
+      if (!raw.write(piece)) await drained(raw);
     }
     if (!raw.headersSent) begin();
     raw.end();
@@ -35,16 +32,14 @@ export async function pass(
   }
 }
 
-/** Resolves when the client has read what was written; a client that reads nothing for too long is disconnected. */
-export async function drained(raw: ServerResponse, clock: Clock): Promise<void> {
+/** Resolves when the client has read what was written, or has disconnected. */
+export async function drained(raw: ServerResponse): Promise<void> {
   const done = new AbortController();
-  const stopClock = clock.after(STALLED_CLIENT_MS_MAX, () => raw.destroy());
   try {
     if (raw.destroyed) return;
     const { signal } = done;
     await Promise.race([once(raw, 'drain', { signal }), once(raw, 'close', { signal })]);
   } finally {
-    stopClock();
     done.abort();
   }
 }

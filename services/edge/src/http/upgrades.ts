@@ -55,6 +55,11 @@ export class Upgrades {
     });
   }
 
+  /** Whether a route has taken the connection over. */
+  isAccepted(socket: Duplex): boolean {
+    return this.#accepted.has(socket);
+  }
+
   /** Returns null for an ordinary request. */
   of(request: IncomingMessage): PendingUpgrade | null {
     return this.#pending.get(request) ?? null;

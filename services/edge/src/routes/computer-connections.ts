@@ -177,7 +177,7 @@ async function toPort(
     const subject = hostPortSubject(await deps.findHost(org, id));
     const connection = await openCallStream(deps.bus, { subject, head }, signal);
     const to = { connection, port, path, prefix, protocol: protocol.slice(0, -1), host, anyOrigin, upgrade };
-    await forwardRequest(to, deps.clock, request, reply);
+    await forwardRequest(to, request, reply);
   });
 }
 

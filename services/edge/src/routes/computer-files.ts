@@ -57,7 +57,7 @@ export function computerFileRoutes(deps: ComputerFileRoutesDeps): Route[] {
         const { path } = check(workspaceQuery, request.query);
         return whileKeyHolds(open, apiKey, clientGone(request, reply), async ({ org }, signal) => {
           const host = await findHost(org, id);
-          await sendWorkspace(deps, { host, org, id, path, signal }, request, reply);
+          await sendWorkspace(bus, { host, org, id, path, signal }, request, reply);
         });
       },
     ),

@@ -15,6 +15,8 @@ const UI_FILES: Record<string, string> = {
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
   'favicon-32x32.png': 'image/png',
 };
+/** Read once: a request must not hold a copy. */
+const CONTENTS = new Map(Object.keys(UI_FILES).map((file) => [file, readFileSync(join(UI_FOLDER, file))]));
 const DAY_S = 86_400;
 const NONCE_BYTES = 16;
 
@@ -92,7 +94,7 @@ export function docsRoutes(routes: readonly Route[]): Route[] {
           .header('content-type', type)
           .header('x-content-type-options', 'nosniff')
           .header('cache-control', `public, max-age=${DAY_S}`)
-          .send(readFileSync(join(UI_FOLDER, file)));
+          .send(CONTENTS.get(file));
       },
     ),
   ];

@@ -87,7 +87,7 @@ export function fileRoutes(deps: FileRoutesDeps): Route[] {
         const { id } = check(params, request.params);
         const gone = clientGone(request, reply);
         return whileKeyHolds(deps.open, key, gone, (caller, signal) =>
-          sendContent(deps, { caller, id, signal }, request, reply),
+          sendContent(deps.bus, { caller, id, signal }, request, reply),
         );
       },
     ),

@@ -1,6 +1,6 @@
 // /mcp: the API as tools for language models, by the Model Context Protocol (streamable HTTP, stateless).
 import { ServiceError } from '@switchyard/contracts';
-import type { Clock, Logger } from '@switchyard/service';
+import type { Logger } from '@switchyard/service';
 import { z } from 'zod';
 import { hashOfKey } from '../auth/authenticate.ts';
 import { clientGone } from '../http/client-gone.ts';
@@ -10,11 +10,10 @@ import { type Route, rawRoute } from '../http/route.ts';
 import { MESSAGE_BYTES_MAX } from '../mcp/tool.ts';
 
 interface McpRoutesDeps {
-  readonly clock: Clock;
   readonly logger: Logger;
 }
 
-export function mcpRoutes({ clock, logger }: McpRoutesDeps): Route[] {
+export function mcpRoutes({ logger }: McpRoutesDeps): Route[] {
   return [
     rawRoute(
       {
@@ -37,7 +36,7 @@ export function mcpRoutes({ clock, logger }: McpRoutesDeps): Route[] {
         // The SDK takes 10 MB and a tenth of a second to load: most edges never need it.
         const { answerMcp } = await import('../mcp/answer-mcp.ts');
         const { status, headers, body } = await answerMcp({ key, request, message, signal, logger });
-        await pass(bytesOf(body), reply, clock, () => {
+        await pass(bytesOf(body), reply, () => {
           headers.delete('connection'); // Node's to say: an edge that drains closes it
           reply.hijack();
           reply.raw.writeHead(status, { ...Object.fromEntries(headers), 'x-request-id': request.id });

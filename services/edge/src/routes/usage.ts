@@ -7,7 +7,6 @@ import {
   usageHttpQuery,
   usageReport,
 } from '@switchyard/contracts';
-import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { OpenRelays } from '../auth/open-relays.ts';
@@ -28,7 +27,6 @@ interface UsageRoutesDeps {
   readonly bus: Bus;
   /** Open exports by key; they may take long, and end with their key. */
   readonly open: OpenRelays;
-  readonly clock: Clock;
 }
 
 export function usageRoutes(deps: UsageRoutesDeps): Route[] {
@@ -91,7 +89,7 @@ async function answerUsage(
 }
 
 async function answerLogs(
-  { bus, open, clock }: UsageRoutesDeps,
+  { bus, open }: UsageRoutesDeps,
   asked: FastifyRequest,
   reply: FastifyReply,
   key: KeyRecord,
@@ -121,7 +119,7 @@ async function answerLogs(
   };
   const beginText = () => begin(hasTrailers ? { trailer: NEXT_CURSOR_TRAILER } : {});
   await whileKeyHolds(open, key, gone, (_key, signal) =>
-    pass(logsText({ bus, key, query, format, signal, onMore }), reply, clock, beginText, signal),
+    pass(logsText({ bus, key, query, format, signal, onMore }), reply, beginText, signal),
   );
 }
 

@@ -155,7 +155,7 @@ export function videoRoutes(deps: VideoRoutesDeps): Route[] {
       // The address names no key, so the guard does not check the org.
       if ((await deps.orgs.lookup(video.org))?.suspended_at) throw orgSuspended();
       return whileOrgHolds(deps.open, video.org, clientGone(request, reply), (signal) =>
-        sendVideo(deps, video, signal, request, reply),
+        sendVideo(bus, video, signal, request, reply),
       );
     }),
   ];

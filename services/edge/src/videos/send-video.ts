@@ -7,16 +7,10 @@ import {
   type VideoContentReply,
   videoContentReply,
 } from '@switchyard/contracts';
-import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { readByteRange } from '../http/byte-range.ts';
 import { pass } from '../http/pass-bytes.ts';
 import type { SignedVideo } from './url-signer.ts';
-
-interface SendVideoOptions {
-  readonly bus: Bus;
-  readonly clock: Clock;
-}
 
 const ENDINGS: Readonly<Record<string, string>> = { 'video/webm': 'webm', 'video/quicktime': 'mov' };
 
@@ -26,7 +20,7 @@ const ENDINGS: Readonly<Record<string, string>> = { 'video/webm': 'webm', 'video
  * whole.
  */
 export async function sendVideo(
-  { bus, clock }: SendVideoOptions,
+  bus: Bus,
   video: SignedVideo,
   signal: AbortSignal,
   request: FastifyRequest,
@@ -57,7 +51,7 @@ export async function sendVideo(
     reply.raw.end();
     return;
   }
-  await pass(answer.body, reply, clock, begin, signal);
+  await pass(answer.body, reply, begin, signal);
 }
 
 function headersOf(

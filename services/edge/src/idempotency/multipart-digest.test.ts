@@ -1,6 +1,6 @@
 // Which multipart bodies count as the same request.
 import { expect, test } from 'vitest';
-import { multipartDigest } from './multipart-digest.ts';
+import { multipartDigest, PARTS_MAX } from './multipart-digest.ts';
 
 const MEGABYTE = 1024 * 1024;
 const PIECE_BYTES = 64 * 1024;
@@ -41,6 +41,12 @@ test('names, filenames, order and the kind of a part count', async () => {
   ];
   const digests = await Promise.all(bodies.map((parts) => digestOf(parts)));
   expect(new Set(digests).size).toBe(bodies.length);
+});
+
+test('a body with too many parts has no digest', async () => {
+  const parts = Array<string>(PARTS_MAX).fill(field('a', '1'));
+  expect(await digestOf(parts)).toMatch(/^[0-9a-f]{64}$/);
+  expect(await digestOf([...parts, field('a', '1')])).toBeNull();
 });
 
 test('a body that is incomplete or not multipart has no digest', async () => {

@@ -3,9 +3,12 @@
 import { createHash, type Hash } from 'node:crypto';
 import { Busboy } from '@fastify/busboy';
 
+/** More than any form of the API has. Each part costs CPU time, however short it is. */
+export const PARTS_MAX = 256;
+
 interface MultipartDigest {
   write(piece: Buffer): void;
-  /** Hex; null for a body that is not valid multipart. */
+  /** Hex; null for a body that is not valid multipart or has too many parts. */
   end(): Promise<string | null>;
 }
 
@@ -13,10 +16,15 @@ interface MultipartDigest {
 export function multipartDigest(contentType: string): MultipartDigest | null {
   const whole = createHash('sha256');
   const settled = Promise.withResolvers<boolean>();
+  let hasTooMany = false;
   let parser: InstanceType<typeof Busboy>;
   try {
     // Treats a field like a file: otherwise the parser would buffer its first megabyte and drop the rest.
-    parser = new Busboy({ headers: { 'content-type': contentType }, isPartAFile: () => true });
+    parser = new Busboy({
+      headers: { 'content-type': contentType },
+      isPartAFile: () => true,
+      limits: { parts: PARTS_MAX },
+    });
   } catch {
     return null;
   }
@@ -33,12 +41,18 @@ export function multipartDigest(contentType: string): MultipartDigest | null {
       addPart(whole, [...head, mediaType, content.digest('hex')]),
     );
   });
+  parser.once('partsLimit', () => {
+    hasTooMany = true;
+    settled.resolve(false);
+  });
   parser.once('finish', () => settled.resolve(true));
   parser.on('error', () => settled.resolve(false));
   return {
-    write: (piece) => void parser.write(piece),
+    write(piece) {
+      if (!hasTooMany) parser.write(piece);
+    },
     async end() {
-      parser.end();
+      if (!hasTooMany) parser.end();
       if (!(await settled.promise)) return null;
       await counted;
       return whole.digest('hex');

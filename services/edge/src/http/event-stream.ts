@@ -41,10 +41,10 @@ export class EventStream<E extends ServerEvent> {
     return this.raw.destroyed || this.raw.write((id === undefined ? '' : `id: ${id}\n`) + encode(event));
   }
 
-  /** Sends the last event and ends the answer. */
-  end(event: E): void {
+  /** Sends the last event, if there is one, and ends the answer. */
+  end(event?: E): void {
     this.#stopClock();
-    if (!this.raw.destroyed) this.raw.end(encode(event));
+    if (!this.raw.destroyed) this.raw.end(event && encode(event));
   }
 
   #beatLater(): () => void {

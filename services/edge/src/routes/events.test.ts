@@ -205,6 +205,15 @@ test('a key without usage:read, an unknown filter and a wrong position are refus
     expect(await status(secret, query)).toBe(400);
 });
 
+test('HEAD is answered without a stream', async () => {
+  const secret = await edge.addKey(['usage:read']);
+  for (let asked = 0; asked <= EVENT_STREAMS_PER_KEY_MAX; asked += 1) {
+    const headers = { authorization: `Bearer ${secret}` };
+    const { status, headers: given } = await fetch(`${edge.url}/v1/events`, { method: 'HEAD', headers });
+    expect([status, given.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8']);
+  }
+});
+
 test('a key has a limited number of streams', async () => {
   const secret = await edge.addKey(['usage:read']);
   const streams = await Promise.all(Array.from({ length: EVENT_STREAMS_PER_KEY_MAX }, () => follow(secret)));

@@ -13,6 +13,7 @@ import { whileKeyHolds } from '../auth/while-key-holds.ts';
 import type { LiveEvents } from '../events/live-events.ts';
 import { sendEvents } from '../events/send-events.ts';
 import { clientGone } from '../http/client-gone.ts';
+import { EventStream } from '../http/event-stream.ts';
 import { check } from '../http/read-body.ts';
 import { type Route, rawRoute } from '../http/route.ts';
 
@@ -51,6 +52,10 @@ export function eventRoutes(deps: EventRoutesDeps): Route[] {
       },
       async (request, reply, key) => {
         const query = check(eventStreamQuery, withLastId(request));
+        if (request.method === 'HEAD') {
+          new EventStream(reply, deps.clock).end();
+          return;
+        }
         const count = openByKey.get(key.id) ?? 0;
         if (count >= EVENT_STREAMS_PER_KEY_MAX) throw tooMany();
         openByKey.set(key.id, count + 1);

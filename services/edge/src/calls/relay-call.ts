@@ -141,6 +141,7 @@ class Relay implements ReplySink, Revocable {
     if (this.#over) return; // the answer was delivered
     this.#over = true;
     this.#close();
+    this.#request.admission?.used(0); // a failed call uses no tokens
     if (!error.logged) this.#void();
     else this.#deps.journal.settled(this.#head.request_id);
     this.#endWith(error);

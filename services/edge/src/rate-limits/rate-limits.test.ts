@@ -7,13 +7,23 @@ import {
   modelCallSubject,
   NO_RATE_LIMITS,
   newKeyId,
+  newVideoId,
   type RateLimits,
+  ServiceError,
+  VIDEO_CREATE_SUBJECT,
+  type VideoView,
 } from '@switchyard/contracts';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 import { outputTokensAsked } from './limit-hooks.ts';
 
 const CHAT = { model: 'acme/any', messages: [{ role: 'user', content: 'Hello!' }] };
+
+const VIDEO = {
+  ...{ id: newVideoId(0), object: 'video', status: 'pending', model: 'acme/film', duration: 4 },
+  ...{ resolution: 'auto', created_at: new Date(0).toISOString(), usage: { seconds: 4, cost: 0.1 } },
+  media_type: null,
+} satisfies VideoView;
 
 let edge: TestEdge;
 let urls: string[];
@@ -25,6 +35,11 @@ beforeAll(async () => {
   urls = [edge.url, await edge.another(), await edge.another()];
   const router = await serve(edge.bus, { name: 'model-router', version: '0.0.1', description: 'of a test' });
   router.stream(modelCallSubject('language'), (call) => answer(call));
+  const videos = await serve(edge.bus, { name: 'video-worker', version: '0.0.1', description: 'of a test' });
+  videos.stream(VIDEO_CREATE_SUBJECT, (call) => {
+    call.setHead({});
+    call.end({}, Buffer.from(JSON.stringify(VIDEO)));
+  });
 });
 afterAll(() => edge?.stop());
 beforeEach(() => {
@@ -178,6 +193,26 @@ test('a call that fails uses no tokens, and an estimate above the limit takes al
   answer = (call) => call.fail(new Error('broken'));
   expect((await chat(key, 0, { max_tokens: 100_000 })).status).toBe(500);
   await expect.poll(left).toBe('499'); // the request that asks counts as one
+});
+
+test('a stream that fails and a video use no tokens', async () => {
+  const key = await limited({ tokens_per_minute: 500 });
+  const left = async () => (await ask(key, 1)).headers.get('x-ratelimit-remaining-tokens');
+  answer = (call) => {
+    call.setHead({ status: 200, content_type: 'text/event-stream' });
+    call.write(Buffer.from(': begun\n\n'));
+    call.fail(new ServiceError('upstream_error', 'Gone.', { logged: true }));
+  };
+  const stream = await chat(key, 0, { max_tokens: 400, stream: true });
+  expect([stream.status, await stream.text()]).toEqual([200, expect.stringContaining('upstream_error')]);
+  await expect.poll(left).toBe('499');
+  const video = await fetch(`${edge.url}/v1/videos/generations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'acme/film', prompt: 'a cat', duration: 4 }),
+  });
+  expect([video.status, await video.text()]).toEqual([202, expect.any(String)]);
+  await expect.poll(left).toBe('499');
 });
 
 test('a kept answer is repeated with the limits of the moment', async () => {

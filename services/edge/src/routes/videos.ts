@@ -174,6 +174,7 @@ async function startVideo(
   const head = await beginModelCall(deps, key, request, asked, bytes.length);
   const view = await askToStart(deps.bus, head, bytes, request, gone);
   const cost = formatDollars(parseDollars(view.usage.cost));
+  request.admission?.used(0); // a video has no tokens
   deps.receipts.record(key.org, eventIds.videoCharge(view.id), cost);
   reply.header('x-service-cost', cost);
   sendJson(reply, withUrl(deps, key.org, view, request), 202);

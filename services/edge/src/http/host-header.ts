@@ -9,7 +9,7 @@ export function hasValidHost({ headers: { host }, rawHeaders }: IncomingMessage)
   if (host === undefined) return true;
   let count = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) if (isHost(rawHeaders[at] as string)) count += 1;
-  return count === 1 && HOST.test(host);
+  return count === 1 && HOST.test(host) && URL.canParse(`http://${host}`);
 }
 
 function isHost(name: string): boolean {

@@ -171,12 +171,12 @@ async function toPort(
   const { prefix, path, slash } = cutPath(targetOf(request), segments);
   if (!slash && !upgrade && (request.method === 'GET' || request.method === 'HEAD'))
     return redirectToSlash(request, reply, anyOrigin);
-  const { protocol, host } = new URL(publicOrigin(deps.publicUrl, request));
+  const [scheme = '', , host = ''] = publicOrigin(deps.publicUrl, request).split('/'); // HTTP/1.0 may have no host
   await whileKeyHolds(deps.open, key, goneOf(upgrade, request, reply), async ({ org }, signal) => {
     const head: HostPortHead = { request_id: request.id, org, id, port };
     const subject = hostPortSubject(await deps.findHost(org, id));
     const connection = await openCallStream(deps.bus, { subject, head }, signal);
-    const to = { connection, port, path, prefix, protocol: protocol.slice(0, -1), host, anyOrigin, upgrade };
+    const to = { connection, port, path, prefix, protocol: scheme.slice(0, -1), host, anyOrigin, upgrade };
     await forwardRequest(to, request, reply);
   });
 }

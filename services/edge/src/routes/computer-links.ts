@@ -85,9 +85,9 @@ function desktopRoute(deps: ComputerLinkRoutesDeps): Route {
       const { id } = check(computerParams, request.params);
       const { minutes } = parseBody(desktopRequest, request.body);
       await startDesktop(deps, key.org, id, request.id);
-      const { base, expiresAt } = makeLink(deps, request, { id, port: DESKTOP_PORT, minutes });
+      const { base, path, expiresAt } = makeLink(deps, request, { id, port: DESKTOP_PORT, minutes });
       // The small noVNC page: the large one stores its settings in browser storage, which a sandboxed page lacks.
-      const socket = new URL('websockify', base).pathname.slice(1);
+      const socket = `${path.slice(1)}websockify`;
       const desktop: ComputerDesktop = {
         object: 'computer.desktop',
         url: `${base}vnc_lite.html?${new URLSearchParams({ scale: 'true', path: socket })}`,
@@ -131,5 +131,6 @@ interface LinkWish {
 function makeLink(deps: ComputerLinkRoutesDeps, request: FastifyRequest, { id, port, minutes }: LinkWish) {
   const key = deps.callerHash(request.headers);
   const { token, expiresAt } = deps.links.sign({ key, computer: id, port }, minutes);
-  return { base: `${publicOrigin(deps.publicUrl, request)}/v1/links/${token}/`, expiresAt };
+  const path = `/v1/links/${token}/`;
+  return { base: publicOrigin(deps.publicUrl, request) + path, path, expiresAt };
 }

@@ -157,3 +157,12 @@ test('the answer of a server that refuses a body early reaches a client that is 
   }
   expect(heard).toMatch(/^HTTP\/1.1 413 Too Large\r\n/);
 });
+
+test('a request of HTTP/1.0 without a Host reaches the server', async () => {
+  answer = (connection) => connection.end(`${HTTP} 200 OK\r\n${HI}`);
+  const socket = connect(Number(new URL(url).port), '127.0.0.1').setEncoding('utf8');
+  socket.write(`GET ${new URL(url).pathname} HTTP/1.0\r\nAuthorization: ${headers.authorization}\r\n\r\n`);
+  let text = '';
+  for await (const piece of socket) text += piece;
+  expect(text).toMatch(/^HTTP\/1\.1 200 OK[\s\S]*hi$/);
+});

@@ -106,6 +106,31 @@ test('a command that never began is run by a repeated request', async () => {
   await expectAtRest(next, id, 1);
 });
 
+test('an agent that ends in order leaves a running command to its successor', async () => {
+  const ending = await agents.startSuccessor(NOON);
+  const { id } = await ending.create();
+  const asked = askWhole(ending.agent, id, { command: WAITS });
+  const outcome = expect(asked).rejects.toMatchObject({ code: 'service_unavailable' });
+  await ending.exec(id, 'until [ -e runs ]; do sleep 0.01; done');
+  let hasStopped = false;
+  const stopped = ending.agent.stop().then(() => {
+    hasStopped = true;
+  });
+  const commandsHadTime = () => {
+    ending.clock.advance(5_000);
+    return hasStopped;
+  };
+  await expect.poll(commandsHadTime, { timeout: 30_000 }).toBe(true);
+  await Promise.all([stopped, outcome]);
+  await ending.bus.close();
+
+  const next = await agents.startSuccessor(NOON + 2_000);
+  const repeated = repeat(next, id, WAITS);
+  await next.exec(id, 'touch go');
+  expect(await repeated).toMatchObject({ stdout: 'out\nover\n', exit_code: 5 });
+  await expectAtRest(next, id, 1);
+});
+
 /** Resolves when the agent is dead, with the computer and the answer to the caller. */
 async function killDuring(
   point: (typeof TABLE)[number][0],
@@ -122,7 +147,7 @@ async function killDuring(
   return { id, asked };
 }
 
-const askWhole = ({ hostId }: AgentProcess, id: string, body: ExecRequest) =>
+const askWhole = ({ hostId }: Pick<AgentProcess, 'hostId'>, id: string, body: ExecRequest) =>
   requestHost(agents.installation.bus, hostId, 'exec', { org: ORG, id, body }, { requestId: EXEC_ID });
 
 /** Reads the end of the stream as the edge does. */

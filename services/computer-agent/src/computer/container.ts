@@ -109,6 +109,11 @@ export class Container {
     return this.#deps.containers.stop(this.#started);
   }
 
+  /** This agent has left the computer running, for the next agent. */
+  get released(): boolean {
+    return this.#released;
+  }
+
   /** Closes the connection and leaves the computer running. Use it when the agent ends. */
   release(): void {
     this.#released = true;

@@ -97,7 +97,7 @@ export class Computer {
     if (this.#isGone || this.record.state === 'creating' || this.record.state === 'deleting')
       throw notFound();
     if (this.record.state !== 'running') throw notRunning(this.record);
-    if (!this.run) throw new ServiceError('service_unavailable', 'the computer’s host is restarting');
+    if (!this.run) throw hostRestarting();
     return this.run;
   }
 
@@ -140,6 +140,11 @@ export class Computer {
 
 export function notFound(): ServiceError {
   return new ServiceError('computer_not_found', 'no computer of this id');
+}
+
+/** The edge asks the next agent for the result of a command that is refused with this. */
+export function hostRestarting(cause?: unknown): ServiceError {
+  return new ServiceError('service_unavailable', 'the computer’s host is restarting', { cause });
 }
 
 export function notRunning(record: ComputerRecord, cause?: unknown): ServiceError {

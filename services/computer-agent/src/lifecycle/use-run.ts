@@ -7,7 +7,7 @@ import { removeEntry } from '../computer/remove-entry.ts';
 import type { Expected, ReceivedFile } from '../computer/staging.ts';
 import type { WorkspacePath } from '../computer/workspace-path.ts';
 import { type CommandOptions, runCommand } from './command.ts';
-import { type Computer, notRunning } from './computer.ts';
+import { type Computer, hostRestarting, notRunning } from './computer.ts';
 import type { Run } from './run.ts';
 import { noteActivity } from './run-watch.ts';
 
@@ -25,7 +25,8 @@ export async function currentRun(computer: Computer): Promise<Run> {
 
 /**
  * Does `work` on the current run, which is busy until it ends.
- * @throws errors of `work`, and as `currentRun`; `computer_not_running` if the computer ended during `work`
+ * @throws errors of `work`, and as `currentRun`; if the run ended during `work`, `computer_not_running`, or
+ * `service_unavailable` if this agent left it to the next one
  */
 export async function useRun<T>(computer: Computer, work: (run: Run) => Promise<T>): Promise<T> {
   const run = await currentRun(computer);
@@ -78,7 +79,7 @@ export function connect<C extends Duplex>(
     }
     // The computer may have ended in the middle of the server's answer: wait for the transition and its reason.
     await computer.settled();
-    if (computer.run !== run) throw notRunning(computer.record);
+    if (computer.run !== run) throw runEnded(computer, run);
   });
 }
 
@@ -174,5 +175,9 @@ async function reasonOf(computer: Computer, run: Run, error: unknown): Promise<u
   if (!lost) return error;
   if (run.container.isEnding) await run.container.exited;
   await computer.settled();
-  return computer.run === run ? error : notRunning(computer.record, error);
+  return computer.run === run ? error : runEnded(computer, run, error);
+}
+
+function runEnded({ record }: Computer, { container }: Run, cause?: unknown): ServiceError {
+  return container.released ? hostRestarting(cause) : notRunning(record, cause);
 }

@@ -59,7 +59,7 @@ export class Container {
 
   /**
    * Runs a command and waits for its end. A non-zero exit, a timeout and a cancel are results, not errors.
-   * @throws ServiceError `invalid_request` (param `cwd`, `env`); `computer_failed` when the computer ended or the
+   * @throws ServiceError `invalid_request` (param `cwd`, `env`); `rate_limited`; `computer_failed` when the computer ended or the
    * result cannot be known
    */
   exec(options: ExecOptions): Promise<ExecResult> {

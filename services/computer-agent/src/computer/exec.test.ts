@@ -255,6 +255,13 @@ test('a hundred commands at once each get their own result', async () => {
   }
 });
 
+test('128 commands run at once; the next one is refused with a code, and those go on', async () => {
+  const running = Array.from({ length: 128 }, () => run(computer, 'exec sleep 3'));
+  await expect(run(computer, 'true')).rejects.toMatchObject({ code: 'rate_limited', retryAfterS: 1 });
+  for (const result of await Promise.all(running)) expect(result).toMatchObject({ exitCode: 0 });
+  expect(await text('echo free again')).toBe('free again\n');
+});
+
 test('commands that cannot be started for want of processes fail; they have no invented exit code', async () => {
   const cancel = new AbortController();
   const up = Promise.withResolvers<void>();

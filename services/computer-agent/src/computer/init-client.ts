@@ -49,7 +49,7 @@ export class InitClient {
     this.#connection.close();
   }
 
-  /** @throws ServiceError `invalid_request`, `computer_failed` */
+  /** @throws ServiceError `invalid_request`, `rate_limited`, `computer_failed` */
   async exec(options: ExecOptions): Promise<ExecResult> {
     return this.#follow(options.id, startFrame(options), options.timeoutMs, options);
   }

@@ -40,7 +40,7 @@ export function startFrame(options: ExecOptions): FirstFrame {
   return { type: 'E', payload };
 }
 
-/** @throws ServiceError `invalid_request`, `computer_failed` */
+/** @throws ServiceError `invalid_request`, `rate_limited`, `computer_failed` */
 export async function followExec(
   connection: InitConnection,
   { type, payload }: FirstFrame,
@@ -136,5 +136,8 @@ const BLAMED_PARAMS: Readonly<Record<string, string>> = { bad_cwd: 'cwd', too_bi
 function failureOf({ code, message }: { code: string; message: string }): ServiceError {
   const param = BLAMED_PARAMS[code];
   if (param) return new ServiceError('invalid_request', message, { param });
-  return new ServiceError('computer_failed', message, { details: { reason: code } });
+  const details = { reason: code };
+  if (code === 'too_many_execs')
+    return new ServiceError('rate_limited', message, { details, retryAfterS: 1 });
+  return new ServiceError('computer_failed', message, { details });
 }

@@ -30,7 +30,7 @@ export interface CommandOptions {
   readonly resume?: boolean | undefined;
 }
 
-/** @throws ServiceError `command_timed_out`, `computer_failed`, `invalid_request` */
+/** @throws ServiceError `command_timed_out`, `computer_failed`, `invalid_request`, `rate_limited` */
 export async function runCommand(
   { container, recovered }: Pick<Run, 'container' | 'recovered'>,
   request: ExecRequest,

@@ -44,7 +44,7 @@ export async function useRun<T>(computer: Computer, work: (run: Run) => Promise<
 
 /**
  * Runs a command. An id known from before a restart of the agent is not run again: its result is awaited.
- * @throws ServiceError `computer_not_running`, `command_timed_out`, `computer_failed`, `invalid_request`
+ * @throws ServiceError `computer_not_running`, `command_timed_out`, `computer_failed`, `invalid_request`, `rate_limited`
  */
 export function exec(
   computer: Computer,

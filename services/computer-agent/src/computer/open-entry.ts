@@ -8,7 +8,7 @@ import {
   type WorkspaceEntry,
   type WorkspaceFolder,
 } from '@switchyard/contracts';
-import { enterFolder, notThere, refuse, walk, within } from './workspace-folder.ts';
+import { enterFolder, notThere, refuse, requireOpen, walk, within } from './workspace-folder.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 /** Linux: a descriptor that names a file without opening it, so pipes do not block and devices are not touched. */
@@ -103,7 +103,10 @@ export async function* readBytes(
   }
 }
 
-/** Entries of a folder, sorted by name. A very large folder is listed in part. */
+/**
+ * Entries of a folder, sorted by name. A very large folder is listed in part.
+ * @throws ServiceError `computer_failed` if the folder is closed meanwhile, so that a part never passes for the whole
+ */
 export async function listFolder({ handle }: OpenFolder): Promise<Omit<WorkspaceFolder, 'object' | 'path'>> {
   const { names, hasMore } = await namesIn(handle);
   const entries: WorkspaceEntry[] = [];
@@ -119,7 +122,7 @@ export async function listFolder({ handle }: OpenFolder): Promise<Omit<Workspace
 async function namesIn(handle: FileHandle): Promise<{ names: Buffer[]; hasMore: boolean }> {
   const names: Buffer[] = [];
   // The return type does not reflect the encoding option.
-  const folder = await opendir(`/proc/self/fd/${handle.fd}`, { encoding: 'buffer' as BufferEncoding });
+  const folder = await opendir(within(handle, '.'), { encoding: 'buffer' as BufferEncoding });
   for await (const { name } of folder) {
     if (names.length === FOLDER_ENTRIES_MAX) return { names, hasMore: true };
     names.push(name as unknown as Buffer);
@@ -134,6 +137,7 @@ async function look(folder: FileHandle, name: Buffer): Promise<WorkspaceEntry | 
     if (error.code === 'ENOENT') return null;
     throw error;
   });
+  requireOpen(folder); // otherwise the entry looks removed, or another folder has the number of the descriptor
   if (!stat) return null;
   return {
     name: name.toString('utf8'),

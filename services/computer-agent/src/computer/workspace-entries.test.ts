@@ -177,6 +177,19 @@ test(`of a folder with over ${FOLDER_ENTRIES_MAX} entries so many are listed, an
   expect(has_more).toBe(true);
 });
 
+test('of a folder that is closed while it is listed, no part passes for the whole', async () => {
+  for (let i = 0; i < 100; i += 1) await writeFile(join(workspace, String(i)), '');
+  const entry = await openEntry(workspace, []);
+  for (const looksBefore of [2, 40, 301]) {
+    let looks = 0;
+    const handle = Object.create(entry.handle, {
+      fd: { get: () => (looks++ < looksBefore ? entry.handle.fd : -1) },
+    });
+    await expect(listFolder({ kind: 'folder', handle })).rejects.toMatchObject({ code: 'computer_failed' });
+  }
+  await entry.handle.close();
+});
+
 describe('removing', () => {
   test('takes a file, a link itself, an empty folder; a full one only where that is asked for', async () => {
     await writeFile(join(workspace, 'file'), '');

@@ -48,9 +48,19 @@ export function enterFolder(folder: FileHandle, name: string): Promise<FileHandl
   });
 }
 
-/** Path through /proc for openat, mkdirat and renameat, which Node.js lacks. */
+/**
+ * Path through /proc for openat, mkdirat and renameat, which Node.js lacks.
+ * @throws as `requireOpen`
+ */
 export function within(folder: FileHandle, name: string): string {
+  requireOpen(folder);
   return `/proc/self/fd/${folder.fd}/${name}`;
+}
+
+/** @throws ServiceError `computer_failed` if the folder was closed because its computer ended */
+export function requireOpen(folder: FileHandle): void {
+  if (folder.fd < 0)
+    throw new ServiceError('computer_failed', 'the computer ended while its folder was read');
 }
 
 export function notThere(cause: unknown): ServiceError {

@@ -317,6 +317,27 @@ describe('the end of an agent', () => {
     }
   });
 
+  test('a creation that control takes back while its container starts is undone, also after a reconciliation', async () => {
+    const { id } = newTestRecord('host_unknown', limits);
+    const { agent, engine, ours, close } = await openStoppingAgent();
+    try {
+      const asked = engine.hold(/^POST .*\/containers\/\w+\/start/);
+      const created = expect(agent.create({ id })).rejects.toMatchObject({ code: 'computer_not_found' });
+      await asked;
+      const record = (await agent.record(id))!;
+      const deleting = { ...record, state: 'deleting', run: null } as const;
+      await agents.installation.computers.put(recordKey(record), deleting);
+      await agent.agent.reconciler.reconcile();
+      engine.release();
+      await created;
+      expect(await ours()).toEqual([]);
+      await expectTakenBack(record, agent);
+      await agent.agent.stop();
+    } finally {
+      await close();
+    }
+  });
+
   test('stop: a container that the engine did not remove with its computer is removed at the end', async () => {
     const { agent, engine, ours, close } = await openStoppingAgent();
     try {

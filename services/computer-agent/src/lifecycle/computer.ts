@@ -81,8 +81,12 @@ export class Computer {
     this.#entry = entry;
   }
 
-  /** Updates the record if control has marked it for deletion. */
+  /**
+   * Updates the record if control has marked it for deletion. Not during a transition, which learns of the mark when it
+   * writes the record; with the revision of the mark, it would overwrite it.
+   */
   refresh(entry: RecordEntry): void {
+    if (this.changing) return;
     if (entry.revision > this.#entry.revision && entry.value.state === 'deleting') this.replace(entry);
   }
 

@@ -113,7 +113,7 @@ test('how far a pull is shows in the stream and in the record, grows to the end,
   const percents = told.map(({ percent }) => percent);
   expect(percents).toEqual(percents.toSorted((one, other) => one - other));
   expect(told[0]).toMatchObject({ phase: 'looking_up', percent: 0 });
-  expect(told.at(-1)).toMatchObject({ phase: 'starting', percent: 100, layers_total: 1 });
+  expect(told.at(-1)).toMatchObject({ phase: 'starting', percent: 100, layers_done: 1, layers_total: 1 });
   await testAgent.delete(id);
 });
 

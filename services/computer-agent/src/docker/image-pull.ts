@@ -148,6 +148,7 @@ export class ImagePull {
     await this.#load(Readable.from(archive, { objectMode: false }), { image, config });
     const { Size: bytes } = await docker.getImage(tag).inspect();
     this.#progress.loaded();
+    this.#request.onPull?.(this.#progress.now);
     logger.info({ image: this.#request.image, pinned: tag, bytes }, 'Image pulled');
   }
 

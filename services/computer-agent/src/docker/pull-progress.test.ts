@@ -39,8 +39,8 @@ test('it goes from nothing to all: fetching counts half, unpacking the other hal
     { ...pulling, percent: 5, bytes_done: 10 * MB },
     { ...pulling, percent: 20, bytes_done: 40 * MB },
     { ...fetched, percent: 50 },
-    { ...fetched, percent: 70 },
-    { ...fetched, percent: 85 },
+    { ...fetched, percent: 70, layers_done: 1 },
+    { ...fetched, percent: 85, layers_done: 1 },
     { ...fetched, percent: 100, layers_done: 2 },
   ]);
 });

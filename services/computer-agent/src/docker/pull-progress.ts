@@ -12,7 +12,6 @@ interface Layer {
 
 export class PullProgress {
   #layers = new Map<string, Layer>();
-  #isLoaded = false;
 
   /** The layers of the image are known. */
   begin(layers: readonly Descriptor[]): void {
@@ -35,7 +34,7 @@ export class PullProgress {
 
   /** The engine has the image. */
   loaded(): void {
-    this.#isLoaded = true;
+    for (const layer of this.#layers.values()) layer.unpackedBytes = layer.totalBytes;
   }
 
   get totalBytes(): number {
@@ -50,7 +49,7 @@ export class PullProgress {
       percent: this.#percent,
       bytes_done: fetchedBytes,
       bytes_total: this.totalBytes,
-      layers_done: this.#isLoaded ? size : 0,
+      layers_done: this.#sum((layer) => (layer.unpackedBytes >= layer.totalBytes ? 1 : 0)),
       layers_total: size,
     };
   }
@@ -64,13 +63,12 @@ export class PullProgress {
 
   /** Fetching counts half, and unpacking the other half. */
   get #percent(): number {
-    if (this.#isLoaded) return 100;
     const halves = this.#sum(({ fetchedBytes, unpackedBytes }) => fetchedBytes + unpackedBytes);
     return this.totalBytes === 0 ? 0 : Math.floor((50 * halves) / this.totalBytes);
   }
 
-  #sum(bytesOf: (layer: Layer) => number): number {
-    return [...this.#layers.values()].reduce((sum, layer) => sum + bytesOf(layer), 0);
+  #sum(numberOf: (layer: Layer) => number): number {
+    return this.#layers.values().reduce((sum, layer) => sum + numberOf(layer), 0);
   }
 }
 

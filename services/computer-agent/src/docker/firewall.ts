@@ -59,6 +59,8 @@ export interface FirewallOptions {
   readonly allowedNetworks: readonly string[];
   /** Mbit/s of one computer, in each direction; undefined: no ceiling. */
   readonly mbitMax: number | undefined;
+  /** Files that list the name servers of this host. */
+  readonly resolverFiles?: readonly string[] | undefined;
 }
 
 interface FirewallChains {
@@ -80,9 +82,10 @@ export async function installFirewall({
   bridge,
   allowedNetworks,
   mbitMax,
+  resolverFiles,
 }: FirewallOptions): Promise<{ readonly connectionsLimited: boolean }> {
   const chains = chainsOf(bridge);
-  const resolvers = await readResolvers();
+  const resolvers = await readResolvers(resolverFiles);
   const forward = (limits: string[][]) => [
     ...overCeiling(bridge, 'srcip', mbitMax),
     ['-m', 'conntrack', '--ctstate', 'RELATED,ESTABLISHED', '-j', 'RETURN'],
@@ -127,14 +130,20 @@ export async function installFirewall({
   return { connectionsLimited };
 }
 
-/** Whether the rules of `installFirewall` are still in place; another program may have cleared them. */
+/**
+ * Whether the rules of `installFirewall` are still in place, with the current name servers of this host. Another program
+ * may have cleared them.
+ */
 export async function isFirewallInstalled({
   bridge,
   mbitMax,
-}: Pick<FirewallOptions, 'bridge' | 'mbitMax'>): Promise<boolean> {
+  resolverFiles,
+}: Pick<FirewallOptions, 'bridge' | 'mbitMax' | 'resolverFiles'>): Promise<boolean> {
   const chains = chainsOf(bridge);
+  const resolvers = await readResolvers(resolverFiles);
   const isComplete = async (family: Family) => {
     const rules = await rulesOf(family);
+    if (family === IPV4 && !isSame(resolversIn(rules, chains.input), resolvers)) return false;
     const dropsIn = (chain: string) =>
       rules.some((rule) => rule.startsWith(`-A ${chain} `) && rule.endsWith('-j DROP'));
     return hooksOf(chains, family).every(
@@ -228,9 +237,21 @@ function hostHasIpv6(): Promise<boolean> {
 }
 
 /** IPv4 name servers of this host that computers may query directly. */
-async function readResolvers(): Promise<string[]> {
-  const texts = await Promise.all(RESOLVER_FILES.map((path) => readFile(path, 'utf8').catch(() => '')));
+async function readResolvers(files: readonly string[] = RESOLVER_FILES): Promise<string[]> {
+  const texts = await Promise.all(files.map((path) => readFile(path, 'utf8').catch(() => '')));
   return [...new Set(texts.flatMap(parseResolvers))];
+}
+
+/** Name servers that a chain of INPUT allows, from rules in the format of `iptables -S`. */
+function resolversIn(rules: readonly string[], chain: string): string[] {
+  return rules.flatMap((rule) => {
+    const [, of, address] = /^-A (\S+) -d ([\d.]+)\/32 -p udp /.exec(rule) ?? [];
+    return of === chain && address !== undefined ? [address] : [];
+  });
+}
+
+function isSame(some: readonly string[], others: readonly string[]): boolean {
+  return new Set(some).symmetricDifference(new Set(others)).size === 0;
 }
 
 /** Replaces the rules of each chain in one atomic step, so the rules are never absent. */

@@ -2,10 +2,18 @@
 // computers shut off from the host and from each other.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { STANDARD_IMAGE } from '@switchyard/contracts';
-import { canStartTestEngine, importSmallImage, startTestEngine, type TestEngine } from '@switchyard/testing';
+import {
+  canStartTestEngine,
+  importSmallImage,
+  startTestEngine,
+  type TestEngine,
+  temporaryFolder,
+} from '@switchyard/testing';
 import type Docker from 'dockerode';
 import { afterAll, test as anyTest, beforeAll, expect } from 'vitest';
 
@@ -37,13 +45,15 @@ interface Side {
 
 let one: Side;
 let other: Side;
+/** Of the host of `one`. */
+let resolverFile: string;
 
-async function openSide(engine: TestEngine, agentId: string): Promise<Side> {
+async function openSide(engine: TestEngine, ...argv: readonly string[]): Promise<Side> {
   await importSmallImage(engine.docker);
   const socketPath = engine.address.slice('unix://'.length);
   const child = spawn(
     'nsenter',
-    [`--net=${engine.network}`, process.execPath, NETWORK_PROCESS, socketPath, agentId],
+    [`--net=${engine.network}`, process.execPath, NETWORK_PROCESS, socketPath, ...argv],
     { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
   );
   const [{ name, unprotected, port }] = await once(child, 'message');
@@ -60,7 +70,9 @@ async function openSide(engine: TestEngine, agentId: string): Promise<Side> {
 beforeAll(async () => {
   const engine = await startTestEngine({ liveRestore: true });
   const beside = await startTestEngine({ liveRestore: true, beside: engine });
-  one = await openSide(engine, 'host_one');
+  resolverFile = join(await temporaryFolder('network'), 'resolv.conf');
+  await writeFile(resolverFile, 'nameserver 10.1.2.3\n');
+  one = await openSide(engine, 'host_one', resolverFile);
   other = await openSide(beside, 'host_other');
 }, SETUP_TIMEOUT_MS);
 
@@ -69,6 +81,7 @@ afterAll(async () => {
     side?.process.disconnect();
     await side?.engine.stop();
   }
+  if (resolverFile) await rm(dirname(resolverFile), { recursive: true, force: true });
 }, SETUP_TIMEOUT_MS);
 
 /** What a computer reads from there; nothing where it is shut off. */
@@ -121,6 +134,16 @@ test('one that takes its rules away, or puts them back, leaves the other’s as 
   expect(await rulesOf(one)).toEqual(before);
   expect(await rulesOf(other)).toHaveLength(before.length);
   await Promise.all([expectShut(one, other), expectShut(other, one)]);
+});
+
+test('when the name server of the host changes, computers may query the new one, and no longer the old one', async () => {
+  const queried = async () => {
+    const rules = (await rulesOf(one)).filter((rule) => rule.includes('--dport 53 '));
+    return rules.map((rule) => /-d (\S+)/.exec(rule)?.[1]);
+  };
+  expect(await queried()).toEqual(Array(4).fill('10.1.2.3/32')); // forwarded or to the host, by UDP and TCP
+  await writeFile(resolverFile, 'nameserver 10.4.5.6\n');
+  await expect.poll(queried, { timeout: 30_000 }).toEqual(Array(4).fill('10.4.5.6/32'));
 });
 
 test('an engine that is killed and comes back opens neither', async () => {

@@ -26,6 +26,8 @@ interface NetworkOptions {
   readonly allowedNetworks: readonly string[];
   /** As in `FirewallOptions`. */
   readonly mbitMax?: number | undefined;
+  /** As in `FirewallOptions`. */
+  readonly resolverFiles?: readonly string[] | undefined;
   readonly logger: HostLogger;
   readonly watchEveryMs?: number;
 }
@@ -86,27 +88,33 @@ class BridgeNetwork implements ComputerNetwork {
     await removeFirewall(this.name);
   }
 
-  /** Restores what another program has removed. */
+  /** Restores what another program has removed, and takes over changes of the host's name servers. */
   async #check(): Promise<void> {
-    const { docker, agentId, mbitMax, logger } = this.#options;
+    const { docker, agentId, mbitMax, resolverFiles, logger } = this.#options;
     const bridge = this.name;
     if (this.#isHere && !(await hasInterface(bridge))) {
       // `docker network prune` removes a network that no container uses.
       await ensureBridge(docker, bridge, agentId);
       logger.warn({ bridge }, 'Network of computers was removed; created again');
     }
-    const isInstalled = () => isFirewallInstalled({ bridge, mbitMax }).catch(() => false);
+    const isInstalled = () => isFirewallInstalled({ bridge, mbitMax, resolverFiles }).catch(() => false);
     if (this.unprotected === undefined && (await isInstalled())) return;
     await this.#installFirewall();
     if (this.unprotected === undefined)
-      logger.warn({ bridge }, 'Firewall rules were missing; installed again');
+      logger.warn({ bridge }, 'Firewall rules were missing or outdated; installed again');
   }
 
   /** @returns whether connections are limited; undefined when the rules could not be installed */
   async #installFirewall(): Promise<boolean | undefined> {
-    const { allowedNetworks, mbitMax, logger } = this.#options;
+    const { allowedNetworks, mbitMax, resolverFiles, logger } = this.#options;
+    const bridge = this.name;
     try {
-      const { connectionsLimited } = await installFirewall({ bridge: this.name, allowedNetworks, mbitMax });
+      const { connectionsLimited } = await installFirewall({
+        bridge,
+        allowedNetworks,
+        mbitMax,
+        resolverFiles,
+      });
       this.unprotected = undefined;
       return connectionsLimited;
     } catch (error) {

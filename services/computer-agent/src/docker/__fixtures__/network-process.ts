@@ -1,6 +1,6 @@
 // Opens the network of one agent's computers in the network name space of this process, where something of the host's
 // listens as well.
-//   argv: path of the engine's socket, the agent's id
+//   argv: path of the engine's socket, the agent's id; a resolv.conf that is watched instead of the host's
 //   messages in: 'lower', 'raise' (its firewall)    out: { name, unprotected, port }, 'done'
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -8,10 +8,16 @@ import Docker from 'dockerode';
 import { removeFirewall, installFirewall } from '../firewall.ts';
 import { openNetwork } from '../network.ts';
 
-const [socketPath = '', agentId = ''] = process.argv.slice(2);
+const [socketPath = '', agentId = '', resolverFile] = process.argv.slice(2);
 const docker = new Docker({ socketPath });
 const logger = { info: () => {}, warn: () => {} };
-const network = await openNetwork({ docker, agentId, allowedNetworks: [], logger, watchEveryMs: 600_000 });
+const network = await openNetwork({
+  docker,
+  agentId,
+  allowedNetworks: [],
+  logger,
+  ...(resolverFile ? { resolverFiles: [resolverFile], watchEveryMs: 500 } : { watchEveryMs: 600_000 }),
+});
 const ofHost = createServer((connection) => connection.end('host')).listen(0, '0.0.0.0');
 await once(ofHost, 'listening');
 process.on('message', async (wanted: 'lower' | 'raise') => {

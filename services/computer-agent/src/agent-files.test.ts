@@ -1,5 +1,7 @@
 // Files of a computer through its agent: real nats-server and Docker engine.
-import { readdir, readFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { requestHost } from '@switchyard/bus';
@@ -12,6 +14,8 @@ import {
   type TestAgent,
   type TestInstallation,
 } from './test-agent.ts';
+
+const run = promisify(execFile);
 
 let installation: TestInstallation;
 let testAgent: TestAgent;
@@ -75,16 +79,11 @@ describe('a folder goes with all that is in it,', () => {
     return computer;
   }
 
-  /** Process ids of the agent's children that are `rm`. */
+  /** Process ids of each `rm` that the agent has started. */
   async function removers(): Promise<number[]> {
-    const ofTasks = await Promise.all(
-      (await readdir('/proc/self/task')).map((task) => readFile(`/proc/self/task/${task}/children`, 'utf8')),
-    );
-    const children = ofTasks.flatMap((pids) => pids.split(' ').filter((pid) => pid !== ''));
-    const names = await Promise.all(
-      children.map((pid) => readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')),
-    );
-    return children.filter((_, n) => names[n] === 'rm\n').map(Number);
+    const ofAgent = ['-f', `^rm -rf .* /proc/${process.pid}/fd/`];
+    const { stdout } = await run('pgrep', ofAgent).catch(() => ({ stdout: '' })); // there is none
+    return stdout.split('\n').flatMap((pid) => (pid === '' ? [] : [Number(pid)]));
   }
 
   /** Suspends the next `rm`, so that it does not end by itself, and then lets it go on. */

@@ -1,14 +1,14 @@
 // Removes a file or folder from a workspace. Follows no link; a link itself is removed, never its target.
-import { execFile } from 'node:child_process';
 import { type FileHandle, lstat, rmdir, unlink } from 'node:fs/promises';
-import { promisify } from 'node:util';
 import { ServiceError } from '@switchyard/contracts';
+import { ProgramFailure, runProgram, SIGKILL_CODE } from '../docker/host-programs.ts';
 import { enterFolder, notThere, refuse, walk, within } from './workspace-folder.ts';
 
-const run = promisify(execFile);
 /** Address space of `rm`, which keeps almost 1 KB for each level of folders. */
 const RM_MEMORY_BYTES_MAX = 128 * 1024 * 1024;
 const RM_MS_MAX = 600_000;
+/** Passes on the end of the messages only: they name paths, whose number and length a computer decides. */
+const RM_SCRIPT = `prlimit --as="$1" rm -rf --one-file-system -- "$2" 2>&1 | tail -c 1000; exit "\${PIPESTATUS[0]}"`;
 
 export interface RemoveOptions {
   /** Removes a folder with its contents. */
@@ -57,21 +57,17 @@ async function removeTree(
   name: string,
   { signal, memoryBytesMax = RM_MEMORY_BYTES_MAX }: RemoveOptions,
 ): Promise<void> {
-  const rm = ['rm', '-rf', '--one-file-system', '--', `./${name}`];
+  const path = `/proc/${process.pid}/fd/${folder.fd}/${name}`;
   try {
-    await run('prlimit', [`--as=${memoryBytesMax}`, ...rm], {
-      cwd: `/proc/${process.pid}/fd/${folder.fd}`,
-      env: { ...process.env, LC_ALL: 'C' },
+    await runProgram('bash', ['-c', RM_SCRIPT, 'bash', String(memoryBytesMax), path], {
       timeout: RM_MS_MAX,
-      killSignal: 'SIGKILL',
       signal,
     });
   } catch (error) {
-    signal?.throwIfAborted();
-    const { stderr, killed } = error as { stderr?: string; killed?: boolean };
-    if (/(memory exhausted|Cannot allocate memory)$/m.test(stderr ?? ''))
+    if (!(error instanceof ProgramFailure)) throw error;
+    if (/(memory exhausted|Cannot allocate memory)$/m.test(error.message))
       throw refuse('the folder is nested too deep: remove it inside the computer', error);
-    if (!killed) throw error;
+    if (error.code !== SIGKILL_CODE) throw error;
     throw new ServiceError('computer_failed', 'The folder was not removed in 10 minutes. Remove the rest.', {
       cause: error,
     });

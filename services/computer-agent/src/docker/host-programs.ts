@@ -11,11 +11,27 @@ const OUTPUT_BYTES_MAX = 4_000;
 /** Stands for a newline in an answer: the shell would write each line on its own, between those of other programs. */
 const NEWLINE = '\x01';
 const SIGNAL_CODES_FROM = 128;
-const SIGKILL_CODE = SIGNAL_CODES_FROM + 9;
+/** Also of a program that reached its timeout. */
+export const SIGKILL_CODE = SIGNAL_CODES_FROM + 9;
 
 export interface RunOptions {
   /** Milliseconds; then the program and everything that it started are killed. */
   readonly timeout?: number;
+  /** Aborting it kills them as well. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export class ProgramFailure extends Error {
+  /** 128 + signal number for a program that a signal ended. */
+  readonly code: number;
+
+  constructor(command: readonly string[], { code, output }: Ended) {
+    const how =
+      code > SIGNAL_CODES_FROM ? `was ended by signal ${code - SIGNAL_CODES_FROM}` : `exited with ${code}`;
+    super(`${command.join(' ')} ${how}: ${output.trim()}`);
+    this.name = 'ProgramFailure';
+    this.code = code;
+  }
 }
 
 /** Serves all hosts that this process opens. */
@@ -23,21 +39,20 @@ let shell: ResidentShell | undefined;
 
 /**
  * Runs a host program, found on the PATH, and waits for its end. Its stdin is empty.
- * @throws with the beginning of the program's output when it exits with a code other than 0, or by a signal; also when
- * the shell is killed, after which the program may still run
+ * @throws ProgramFailure with the beginning of the program's output when it exits with a code other than 0, or by a
+ * signal; the reason of `signal`; an Error when the shell is killed, after which the program may still run
  */
 export async function runProgram(
   program: string,
   args: readonly string[],
-  { timeout = TIMEOUT_MS_DEFAULT }: RunOptions = {},
+  { timeout = TIMEOUT_MS_DEFAULT, signal }: RunOptions = {},
 ): Promise<void> {
+  signal?.throwIfAborted();
   if (!shell?.isRunning) shell = new ResidentShell();
   const command = [program, ...args];
-  const { code, output } = await shell.run(command, timeout);
-  if (code === 0) return;
-  const how =
-    code > SIGNAL_CODES_FROM ? `was ended by signal ${code - SIGNAL_CODES_FROM}` : `exited with ${code}`;
-  throw new Error(`${command.join(' ')} ${how}: ${output.trim()}`);
+  const ended = await shell.run(command, timeout, signal);
+  signal?.throwIfAborted();
+  if (ended.code !== 0) throw new ProgramFailure(command, ended);
 }
 
 /** Process id of the shell, if it runs. */
@@ -52,7 +67,8 @@ interface Ended {
 
 interface Pending {
   readonly ended: PromiseWithResolvers<Ended>;
-  readonly timer: NodeJS.Timeout;
+  /** Removes the timeout and the listener of the signal. */
+  readonly forget: () => void;
   /** Of the program and everything that it started; undefined until the shell reports it. */
   processGroup: number | undefined;
 }
@@ -64,6 +80,8 @@ interface Pending {
 class ResidentShell {
   readonly #child: ChildProcessByStdio<Writable, Readable, null>;
   readonly #pending = new Map<number, Pending>();
+  /** Requests whose program is killed as soon as the shell reports it. */
+  readonly #killedEarly = new Set<number>();
   #lastRequest = 0;
   #unread = '';
   #isRunning = true;
@@ -90,11 +108,17 @@ class ResidentShell {
     return this.#isRunning;
   }
 
-  run(command: readonly string[], timeoutMs: number): Promise<Ended> {
+  run(command: readonly string[], timeoutMs: number, signal: AbortSignal | undefined): Promise<Ended> {
     const request = ++this.#lastRequest;
     const ended = Promise.withResolvers<Ended>();
-    const timer = setTimeout(() => this.#kill(request), timeoutMs);
-    this.#pending.set(request, { ended, timer, processGroup: undefined });
+    const kill = () => this.#kill(request);
+    const timer = setTimeout(kill, timeoutMs);
+    signal?.addEventListener('abort', kill, { once: true });
+    const forget = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', kill);
+    };
+    this.#pending.set(request, { ended, forget, processGroup: undefined });
     this.#keepAlive();
     const program = command.map(quoted).join(' ');
     const answer = [
@@ -115,7 +139,8 @@ class ResidentShell {
     for (const answer of answers) {
       const [, request, number, output] = /^(\d+) (\d+)(?: (.*))?$/s.exec(answer) ?? [];
       const pending = this.#pending.get(Number(request));
-      if (output !== undefined)
+      if (this.#killedEarly.delete(Number(request))) killGroup(Number(number));
+      else if (output !== undefined)
         this.#settle(Number(request), { code: Number(number), output: output.replaceAll(NEWLINE, '\n') });
       else if (pending) pending.processGroup = Number(number);
     }
@@ -123,17 +148,14 @@ class ResidentShell {
 
   #kill(request: number): void {
     const group = this.#pending.get(request)?.processGroup;
-    try {
-      if (group !== undefined) process.kill(-group, 'SIGKILL');
-    } catch {
-      // The program has just ended.
-    }
+    if (group === undefined) this.#killedEarly.add(request);
+    else killGroup(group);
     this.#settle(request, { code: SIGKILL_CODE, output: '' });
   }
 
   #settle(request: number, ended: Ended): void {
     const pending = this.#pending.get(request);
-    clearTimeout(pending?.timer);
+    pending?.forget();
     this.#pending.delete(request);
     pending?.ended.resolve(ended);
     this.#keepAlive();
@@ -141,8 +163,8 @@ class ResidentShell {
 
   #close(reason: Error): void {
     this.#isRunning = false;
-    for (const { ended, timer } of this.#pending.values()) {
-      clearTimeout(timer);
+    for (const { ended, forget } of this.#pending.values()) {
+      forget();
       ended.reject(reason);
     }
     this.#pending.clear();
@@ -154,6 +176,14 @@ class ResidentShell {
     const output = this.#child.stdout as Socket;
     if (this.#pending.size > 0) output.ref();
     else output.unref();
+  }
+}
+
+function killGroup(group: number): void {
+  try {
+    process.kill(-group, 'SIGKILL');
+  } catch {
+    // The program has just ended.
   }
 }
 

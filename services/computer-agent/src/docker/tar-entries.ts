@@ -1,6 +1,7 @@
 // Counts the entries of a tar archive as it passes, without trusting the sizes that its headers state.
 export const BLOCK_BYTES = 512;
 const CHECKSUM = { start: 148, end: 156 } as const;
+const SUM_MAX = BLOCK_BYTES * 255;
 const [BLANK, ZERO, SEVEN] = [0x20, 0x30, 0x37];
 
 /**
@@ -22,15 +23,17 @@ export function entryCounter(): (piece: Buffer) => number {
 /** The checksum is the sum of the bytes of the block, its own taken as blanks; old programs add signed bytes. */
 function isHeader(bytes: Buffer, block: number): boolean {
   const stated = checksumOf(bytes, block);
-  if (stated === null) return false;
+  if (stated === null || stated > SUM_MAX) return false;
   let unsigned = 0;
-  let signed = 0;
-  for (let at = 0; at < BLOCK_BYTES; at += 1) {
-    const byte = at >= CHECKSUM.start && at < CHECKSUM.end ? BLANK : bytes[block + at]!;
+  let negative = 0;
+  for (let at = block; at < block + BLOCK_BYTES; at += 1) {
+    const byte = bytes[at]!;
     unsigned += byte;
-    signed += byte < 128 ? byte : byte - 256;
+    negative += byte >> 7;
   }
-  return stated === unsigned || stated === signed;
+  // The digits of the checksum are not negative.
+  for (let at = block + CHECKSUM.start; at < block + CHECKSUM.end; at += 1) unsigned += BLANK - bytes[at]!;
+  return stated === unsigned || stated === unsigned - 256 * negative;
 }
 
 /** Octal digits, padded with blanks or NULs; null: something else. */

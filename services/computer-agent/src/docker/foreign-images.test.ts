@@ -432,6 +432,46 @@ test('a registry that wants a token of its token server gets it, and each layer 
   await docker.getImage(pinned).remove();
 });
 
+test('two images are pulled at a time; further ones wait, and give up their place when their caller leaves', async () => {
+  const names = await Promise.all(Array.from({ length: 11 }, (_, n) => registry.push(`turns/${n}`)));
+  const held = Promise.withResolvers<void>();
+  registry.fault = onLayers({ heldAfterBytes: 1_000, until: held.promise });
+  const { use } = images();
+  const latest = new Map<string, CreationProgress>();
+  const fetching = () => latest.values().reduce((sum, { bytes_done }) => sum + (bytes_done > 0 ? 1 : 0), 0);
+  let fetchingMost = 0;
+  const callers = names.map(() => new AbortController());
+  const pulls = names.map((image, n) => {
+    const onPull = (progress: CreationProgress) => {
+      latest.set(image, progress);
+      fetchingMost = Math.max(fetchingMost, fetching());
+    };
+    return use({ image, onPull, signal: callers[n]!.signal }, (pinned) => {
+      latest.delete(image);
+      return docker.getImage(pinned).remove();
+    });
+  });
+  await expect.poll(fetching, { timeout: 30_000 }).toBe(2);
+  expect([...latest.values()].filter(({ phase }) => phase === 'looking_up')).toHaveLength(9);
+  const leaving = names.findIndex((image) => latest.get(image)?.phase === 'looking_up');
+  const refused = expect(pulls[leaving]).rejects.toThrow('gone');
+  callers[leaving]!.abort(new Error('gone'));
+  await refused;
+  held.resolve();
+  await Promise.all(pulls.toSpliced(leaving, 1));
+  expect(fetchingMost).toBe(2);
+});
+
+test('computers that want the same image at the same time have it pulled twice at most', async () => {
+  const image = await registry.push('turns/same');
+  const { use } = images();
+  const before = registry.asked.length;
+  const pinned = await Promise.all(Array.from({ length: 6 }, () => use({ image }, async (name) => name)));
+  const manifests = registry.asked.slice(before).filter((request) => request.includes('/manifests/'));
+  expect(manifests).toHaveLength(2);
+  await docker.getImage(pinned[0]!).remove();
+});
+
 test('an image whose files unpack to more than its bytes is refused', async () => {
   const image = await registry.push('bad/sparse', { bytes: MANY_BYTES, sparse: true });
   await expect(ensure(image)).rejects.toEqual(unavailable('failed', /sparse files/));

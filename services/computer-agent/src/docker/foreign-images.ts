@@ -7,15 +7,19 @@
 // uses the present image.
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
 import { isImagePresent } from '@switchyard/sandbox-computer';
 import type Docker from 'dockerode';
 import { ImageFailure, type ImageFailureReason } from './image-failure.ts';
 import { ImagePull, type ImagePullDeps, type ImageRequest, NO_ROOM } from './image-pull.ts';
 import { type ImageReference, parseImageReference } from './image-reference.ts';
+import { PullTurns } from './pull-turns.ts';
 
-export interface ForeignImagesDeps extends Omit<ImagePullDeps, 'loading' | 'removeUnused'> {
+/** Pulls of a host at the same time; further ones wait. */
+const PULLS_MAX = 2;
+
+export interface ForeignImagesDeps extends Omit<ImagePullDeps, 'loading' | 'removeUnused' | 'turns'> {
   /** Directory of the notes about pulls. */
   readonly memory: string;
 }
@@ -64,7 +68,8 @@ export function createForeignImages(deps: ForeignImagesDeps): ForeignImages {
     });
     return removing;
   };
-  const pullDeps = { ...deps, removeUnused, loading: new Set<ImagePull>() };
+  const turns = new PullTurns(PULLS_MAX);
+  const pullDeps = { ...deps, removeUnused, turns, loading: new Set<ImagePull>() };
 
   return {
     async use(request, work) {
@@ -111,21 +116,16 @@ async function ensure(
   const { docker } = deps;
   const { image, signal } = request;
   const note = join(memory, createHash('sha256').update(image).digest('hex'));
-  const known = await readFile(note, 'utf8').catch(() => '');
-  if (known && (await isImagePresent(docker, known))) return known;
+  const known = await findNoted(docker, note);
+  if (known) return known;
 
   if (!deps.hasRoom()) throw unavailable(image, 'no_room', NO_ROOM);
   const pull = new ImagePull(deps, request, reference);
   try {
-    const found = await pull.lookUp();
-    const pinned = `${reference.repository}:${found.image.digest.replace(':', '-')}`;
-    // Write the note before the image, so that the next agent finds the leftovers of a dead one.
-    await mkdir(memory, { recursive: true, mode: 0o700 });
-    await writeFile(note, pinned);
-    await pull.fetch(found, pinned);
-    return pinned;
+    await pull.begin();
+    // Another pull of the image may have ended meanwhile.
+    return (await findNoted(docker, note)) ?? (await fetchNoted(pull, docker, reference, note));
   } catch (error) {
-    if (!pull.isHandedOver && !(await isNotedImagePresent(docker, note))) await rm(note, { force: true });
     signal?.throwIfAborted();
     throw toUnavailable(image, error);
   } finally {
@@ -133,9 +133,31 @@ async function ensure(
   }
 }
 
-async function isNotedImagePresent(docker: Docker, note: string): Promise<boolean> {
+/** Writes the note before the image, so that the next agent finds the leftovers of a dead one. */
+async function fetchNoted(
+  pull: ImagePull,
+  docker: Docker,
+  { repository }: ImageReference,
+  note: string,
+): Promise<string> {
+  try {
+    const found = await pull.lookUp();
+    const pinned = `${repository}:${found.image.digest.replace(':', '-')}`;
+    await mkdir(dirname(note), { recursive: true, mode: 0o700 });
+    await writeFile(note, pinned);
+    await pull.fetch(found, pinned);
+    return pinned;
+  } catch (error) {
+    const isLeft = pull.isHandedOver || (await findNoted(docker, note).catch(() => undefined));
+    if (!isLeft) await rm(note, { force: true });
+    throw error;
+  }
+}
+
+/** @returns the name of the image in the engine, if it is there */
+async function findNoted(docker: Docker, note: string): Promise<string | undefined> {
   const pinned = await readFile(note, 'utf8').catch(() => '');
-  return pinned !== '' && (await isImagePresent(docker, pinned).catch(() => false));
+  return pinned !== '' && (await isImagePresent(docker, pinned)) ? pinned : undefined;
 }
 
 function toUnavailable(image: string, error: unknown): ServiceError {

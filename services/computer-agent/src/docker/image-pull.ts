@@ -13,6 +13,7 @@ import { ImageFailure, type ImageFailureReason } from './image-failure.ts';
 import type { ImageReference } from './image-reference.ts';
 import { ImageRegistry, type RemoteConfig, type RemoteImage } from './image-registry.ts';
 import { PullProgress } from './pull-progress.ts';
+import type { PullTurns } from './pull-turns.ts';
 
 const PULL_TIMEOUT_MS = 300_000;
 /** A pull without progress for this time is given up. */
@@ -40,6 +41,8 @@ export interface ImagePullDeps {
   readonly roomBytes: () => Promise<number>;
   /** Removes images that are not in use. */
   readonly removeUnused: () => Promise<number>;
+  /** Of the pulls of this host. */
+  readonly turns: PullTurns;
   /** Pulls of this host whose image the engine is receiving or unpacking. */
   readonly loading: Set<ImagePull>;
   readonly logger: HostLogger;
@@ -74,6 +77,7 @@ export class ImagePull {
   readonly #timeout: NodeJS.Timeout;
   #stalled: NodeJS.Timeout | undefined;
   #loggedAt = Number.NEGATIVE_INFINITY;
+  #hasTurn = false;
   #isHandedOver = false;
   /** What the engine will unpack; 0 until its room is reserved. */
   #unpackedBytes = 0;
@@ -87,7 +91,6 @@ export class ImagePull {
       () => this.#giveUp('too_slow', `the pull took longer than ${timeoutMs / 1_000} s`),
       timeoutMs,
     );
-    this.#restartStallTimer();
     const { signal } = request;
     const onCallerGone = () => this.#abort.abort(signal?.reason);
     if (signal?.aborted) onCallerGone();
@@ -104,13 +107,21 @@ export class ImagePull {
     clearTimeout(this.#timeout);
     clearTimeout(this.#stalled);
     this.#abort.abort();
+    if (this.#hasTurn) this.#deps.turns.end();
+  }
+
+  /** Waits until few enough other pulls of this host go on. @throws ImageFailure `too_slow` if that takes too long */
+  async begin(): Promise<void> {
+    this.#request.onPull?.({ ...this.#progress.now, phase: 'looking_up' });
+    await this.#deps.turns.take(this.#abort.signal);
+    this.#hasTurn = true;
+    this.#restartStallTimer();
   }
 
   /** Asks the registry for manifest and configuration. */
   async lookUp(): Promise<FoundImage> {
     const { docker, gbMax, lookup, allowedNetworks = [] } = this.#deps;
     const { onPull } = this.#request;
-    onPull?.({ ...this.#progress.now, phase: 'looking_up' });
     const egress = createEgress({
       allow: parseAllowList(allowedNetworks.join(',')),
       refused: hostAddresses(),

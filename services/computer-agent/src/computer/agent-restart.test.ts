@@ -74,7 +74,7 @@ test('unreceived results are bounded: the oldest are dropped first', async () =>
     run(abandoned, `echo ${i}; until [ -e go ]; do sleep 0.5; done; [ ${i} -ge 0 ]`, {
       id: `left-${i}`,
       timeoutMs: 120_000,
-      onOutput: () => up.resolve(),
+      consume: () => up.resolve(),
     }).catch(() => {}); // the connection closes before the command ends
     return up.promise;
   });
@@ -192,13 +192,14 @@ describe('an agent with a pool', () => {
     await host.workspaces.create(id);
     await writeFile(join(host.workspaces.path(id), 'file'), 'of the computer\n');
     await host.poolFilled();
-    const { containerId, warm } = await host.reserve({
+    const pooled = (await host.containers()).find((container) => container.pooled);
+    const { containerId } = await host.reserve({
       computerId: id,
       image: IMAGE,
       cpu: 0.5,
       memoryMb: 512,
     });
-    expect(warm).toBe(true);
+    expect(containerId).toBe(pooled?.containerId);
 
     const next = await pooling.reopen();
     for (let i = 0; i < 2; i++) {

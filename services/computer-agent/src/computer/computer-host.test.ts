@@ -31,11 +31,17 @@ afterAll(() => testHost?.close(), SETUP_TIMEOUT_MS);
 
 const size = { cpu: 1, memoryMb: 1024 };
 
+async function pooledContainers(): Promise<Set<string>> {
+  const containers = await testHost.host.containers();
+  return new Set(containers.filter(({ pooled }) => pooled).map(({ containerId }) => containerId));
+}
+
 describe('/workspace', () => {
   test('its files outlive a stop and a start, whether the container was pooled or made', async () => {
     const { host } = testHost;
     const id = 'cmp_files';
     await host.workspaces.create(id);
+    const pooled = await pooledContainers();
     const seen: boolean[] = [];
     for (const [run_, expected] of [
       [1, '1\n'],
@@ -46,7 +52,7 @@ describe('/workspace', () => {
       // Twice out of the pool, then from scratch: another image's way, taken by claiming all that waits.
       if (run_ === 1) await host.poolFilled();
       const reservation = await host.reserve({ computerId: id, image: IMAGE, ...size });
-      seen.push(reservation.warm);
+      seen.push(pooled.has(reservation.containerId));
       const computer = await reservation.start();
       const { output } = await run(computer, `echo ${run_} >> file; cat file`);
       expect(output.toString()).toBe(expected);
@@ -94,10 +100,11 @@ describe('limits', () => {
     const id = `cmp_size_${warm}`;
     await host.workspaces.create(id);
     if (warm) await host.poolFilled();
+    const pooled = await pooledContainers();
     let reservation = await host.reserve({ computerId: id, image: IMAGE, ...asked });
     // Discarded only afterwards: otherwise the pool would refill as containers are taken.
     const others: Reservation[] = [];
-    while (reservation.warm !== warm) {
+    while (pooled.has(reservation.containerId) !== warm) {
       others.push(reservation);
       reservation = await host.reserve({ computerId: id, image: IMAGE, ...asked });
     }
@@ -275,7 +282,7 @@ until [ -e listens ]; do sleep 0.01; done`,
   test('a command that runs when its computer ends gets an error or its true end, never an invented one', async () => {
     const { computer } = await testHost.createComputer();
     const up = Promise.withResolvers<void>();
-    const running = run(computer, 'echo up; sleep 60', { onOutput: () => up.resolve() });
+    const running = run(computer, 'echo up; sleep 60', { consume: () => up.resolve() });
     const outcome = running.then(
       ({ signal }) => signal,
       (error) => error.code,

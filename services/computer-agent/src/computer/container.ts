@@ -66,7 +66,7 @@ export class Container {
     return this.#counted(this.#started.init.exec(options));
   }
 
-  /** Waits for the end of an exec that an earlier agent started. Output is delivered from the beginning. */
+  /** Waits for the end of an exec that an earlier agent started. */
   attach(execId: string, options?: AttachOptions): Promise<ExecResult> {
     return this.#counted(this.#started.init.attach(execId, options));
   }

@@ -137,7 +137,7 @@ test('output streams while the command runs', async () => {
   const pieces: string[] = [];
   const first = Promise.withResolvers<void>();
   const running = run(computer, 'mkfifo gate; echo first; read line < gate; echo $line', {
-    onOutput: (chunk) => {
+    consume: (chunk) => {
       pieces.push(chunk.toString());
       first.resolve();
     },
@@ -145,7 +145,7 @@ test('output streams while the command runs', async () => {
   await first.promise;
   expect(pieces.join('')).toBe('first\n');
   await run(computer, 'echo second > gate');
-  expect((await running).output.toString()).toBe('first\nsecond\n');
+  await running;
   expect(pieces.join('')).toBe('first\nsecond\n');
 });
 
@@ -211,7 +211,7 @@ test('a cancelled exec ends with its whole tree, and no other does', async () =>
   const other = run(computer, 'read -t 1 < <(sleep 1); echo other done');
   const cancelled = run(computer, 'setsid sleep 4715 & echo up; sleep 4715', {
     signal: cancel.signal,
-    onOutput: () => started.resolve(),
+    consume: () => started.resolve(),
   });
   await started.promise;
   cancel.abort();
@@ -275,7 +275,7 @@ time.sleep(60)`;
   const hog = run(computer, 'python3 -', {
     stdin: Buffer.from(forkUntilRefused),
     signal: cancel.signal,
-    onOutput: () => up.resolve(),
+    consume: () => up.resolve(),
   });
   await up.promise;
   const outcome = await run(computer, 'exit 0').then(

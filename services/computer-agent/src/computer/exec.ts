@@ -25,8 +25,6 @@ export interface ExecOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Standard input. Default: /dev/null. */
   readonly stdin?: Uint8Array | undefined;
-  /** Called with each piece of output. The result still has all kept output. */
-  readonly onOutput?: ((chunk: Buffer) => void) | undefined;
   /**
    * Called with each piece of output, without a limit on the total. At most `STREAM_WINDOW_BYTES` are delivered
    * before the returned promise resolves; the command waits meanwhile. The result then has no output. Must not
@@ -41,7 +39,7 @@ export interface ExecOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export type AttachOptions = Pick<ExecOptions, 'onOutput' | 'signal'>;
+export type AttachOptions = Pick<ExecOptions, 'signal'>;
 
 export interface ExecResult {
   /** Standard output and standard error as bytes, in the order written. */

@@ -45,14 +45,10 @@ export async function followExec(
   connection: InitConnection,
   { type, payload }: FirstFrame,
   timeoutMs: number,
-  { consume, onOutput, signal }: AttachOptions & Pick<ExecOptions, 'consume'>,
+  { consume, signal }: AttachOptions & Pick<ExecOptions, 'consume'>,
 ): Promise<ExecResult> {
   const result = Promise.withResolvers<ExecResult>();
   const output: Buffer[] = [];
-  const keepOutput = (chunk: Buffer) => {
-    output.push(chunk);
-    onOutput?.(chunk);
-  };
   const channel = connection.openChannel({
     onFrame({ type, payload }) {
       if (type === 'O') {
@@ -67,7 +63,7 @@ export async function followExec(
     onLost: result.reject,
   });
   const grant = (bytes: number) => channel.send('W', encodeUint32(bytes));
-  const take = consume ? withCredit(consume, grant) : keepOutput;
+  const take = consume ? withCredit(consume, grant) : (chunk: Buffer) => void output.push(chunk);
   const cancel = () => channel.send('K');
   const overdue = setTimeout(
     () => {

@@ -18,8 +18,6 @@ import type { Workspaces } from './workspaces.ts';
 export interface Reservation {
   /** Docker's id. Write it into the computer's record before calling `start`. */
   readonly containerId: string;
-  /** The container came from the warm pool. */
-  readonly warm: boolean;
   /**
    * Mounts the computer's /workspace and sets its size. Commands can run once it resolves.
    * @throws ServiceError `computer_failed`; the container is then removed
@@ -94,7 +92,6 @@ export class Reservations {
     await claims.set(started.slot, claim);
     return {
       containerId: started.containerId,
-      warm: true,
       start: () => this.#settled(started, claim, pooledSize),
       discard: () => this.#destroy(started),
     };
@@ -116,7 +113,6 @@ export class Reservations {
     });
     return {
       containerId: container.containerId,
-      warm: false,
       start: async () => this.#settled(await containers.start(container), claim, claim),
       discard: () => containers.remove(container),
     };

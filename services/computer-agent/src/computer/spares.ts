@@ -44,10 +44,6 @@ export class Spares<T> {
     deps.killed?.addEventListener('abort', () => this.#closing.abort(), { once: true });
   }
 
-  get waiting(): number {
-    return this.#waiting.length;
-  }
-
   /** Makes spares from now on. @param first one that is made already */
   start(...first: T[]): void {
     for (const spare of first) this.#add(spare);

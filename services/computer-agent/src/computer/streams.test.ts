@@ -162,7 +162,7 @@ describe('a port', () => {
     const port = 7010;
     const server = `require('node:net').createServer((s) => s.write('begun')).listen(${port}, () => console.log('up'))`;
     const up = Promise.withResolvers<void>();
-    const serving = run(computer, `exec node -e "${server}"`, { id: 'doomed', onOutput: () => up.resolve() });
+    const serving = run(computer, `exec node -e "${server}"`, { id: 'doomed', consume: () => up.resolve() });
     await up.promise;
     const stream = await openPort(port, never);
     const [first] = (await once(stream, 'data')) as [Buffer];
@@ -183,7 +183,7 @@ describe('a port', () => {
     const heard = Promise.withResolvers<void>();
     const up = Promise.withResolvers<void>();
     const serving = run(computer, `exec node -e "${server}"`, {
-      onOutput: (bytes) => {
+      consume: (bytes) => {
         output += bytes;
         if (output.includes('up')) up.resolve();
         if (output.includes('in')) heard.resolve();
@@ -195,7 +195,8 @@ describe('a port', () => {
     stream.write('a beginning');
     await heard.promise;
     gone.abort(new Error('the caller went away'));
-    expect((await serving).output.toString()).toBe('up\nin\nECONNRESET\n');
+    await serving;
+    expect(output).toBe('up\nin\nECONNRESET\n');
   });
 
   test('may be open fifty times at once, and one that stands still holds up none of the others', async () => {

@@ -32,5 +32,5 @@ await computer.exec({
   command,
   timeoutMs: 60_000,
   outputBytesMax: 1_000_000,
-  onOutput: () => process.send?.('started'),
+  consume: () => void process.send?.('started'),
 });

@@ -15,6 +15,8 @@ import type { Workspaces } from './workspaces.ts';
 
 interface ReserveOptions extends ContainerOptions {
   readonly computerId: string;
+  /** Whose computer it is. */
+  readonly org?: string | undefined;
   /** Called with the progress of the image pull. Not called if the image is present. */
   readonly onPull?: ((progress: CreationProgress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -112,13 +114,13 @@ export class ComputerHost {
    * @throws ServiceError `no_capacity` while the standard image is being built or while the host refuses (`refusal`);
    * `image_unavailable` for a foreign image that cannot be pulled
    */
-  async reserve({ computerId, onPull, signal, ...options }: ReserveOptions): Promise<Reservation> {
+  async reserve({ computerId, org, onPull, signal, ...options }: ReserveOptions): Promise<Reservation> {
     const { reservations, foreignImages, standardImageName } = this.#deps;
     const { image } = options;
     this.#requireReady();
     if (image === standardImageName)
       return (await reservations.pooled(computerId, options)) ?? reservations.created(computerId, options);
-    return foreignImages.use({ image, onPull, signal }, (pinned) => {
+    return foreignImages.use({ image, org, onPull, signal }, (pinned) => {
       this.#requireReady(); // the firewall may have vanished during the pull
       return reservations.created(computerId, { ...options, image: pinned });
     });

@@ -16,7 +16,7 @@ import { ImagePull, type ImagePullDeps, type ImageRequest, NO_ROOM } from './ima
 import { type ImageReference, parseImageReference } from './image-reference.ts';
 import { PullTurns } from './pull-turns.ts';
 
-/** Pulls of a host at the same time; further ones wait. */
+/** Pulls of a host at the same time, of different orgs; further ones wait. */
 const PULLS_MAX = 2;
 
 export interface ForeignImagesDeps extends Omit<ImagePullDeps, 'loading' | 'removeUnused' | 'turns'> {

@@ -55,6 +55,8 @@ export interface ImagePullDeps {
 
 export interface ImageRequest {
   readonly image: string;
+  /** Whose computer it is for; undefined: of no org. */
+  readonly org?: string | undefined;
   /** Called with progress during a pull. Not called if the image is present. */
   readonly onPull?: ((progress: CreationProgress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -107,13 +109,13 @@ export class ImagePull {
     clearTimeout(this.#timeout);
     clearTimeout(this.#stalled);
     this.#abort.abort();
-    if (this.#hasTurn) this.#deps.turns.end();
+    if (this.#hasTurn) this.#deps.turns.end(this.#request.org);
   }
 
   /** Waits until few enough other pulls of this host go on. @throws ImageFailure `too_slow` if that takes too long */
   async begin(): Promise<void> {
     this.#request.onPull?.({ ...this.#progress.now, phase: 'looking_up' });
-    await this.#deps.turns.take(this.#abort.signal);
+    await this.#deps.turns.take(this.#request.org, this.#abort.signal);
     this.#hasTurn = true;
     this.#restartStallTimer();
   }

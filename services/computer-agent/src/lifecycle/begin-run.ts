@@ -38,7 +38,7 @@ export async function beginRun(
   try {
     await holds.begin(limited);
     const onPull = report && ((progress: CreationProgress) => report.pulling(progress));
-    const wanted = { computerId: id, image: record.image, ...size, onPull, signal };
+    const wanted = { computerId: id, org: record.org, image: record.image, ...size, onPull, signal };
     const reservation = await deps.host.reserve(wanted).finally(() => report?.settle());
     const container = await startReserved(computer, reservation, { first, report });
     await recordRunning(computer, container, holds);

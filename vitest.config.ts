@@ -23,7 +23,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'parts',
-          include: ['{clients,libs,services,infra,examples}/**/*.test.ts'],
+          include: ['{benchmarks,clients,libs,services,infra,examples}/**/*.test.ts'],
           hookTimeout: 120 * SECOND_MS,
         },
       },

@@ -1,5 +1,5 @@
 // `npm run bench`: runs every benchmark in its short form and writes benchmarks/RESULTS.md from what they print. The
-// summary of the model calls also goes into the README.
+// summary of the model calls also goes into the README. With `-- --only`, the other sections stay as they are.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { ROOT, runCommand } from '@switchyard/local';
+import { mergeResults } from './results-file.ts';
 
 const { values } = parseArgs({ options: { only: { type: 'string' } } });
 
@@ -23,7 +24,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   {
     script: 'bench:models',
     title: 'Model calls beside peers',
-    args: ['--rounds', '2', '--seconds', '2'],
+    args: ['--rounds', '3', '--seconds', '2'],
     isMarkdown: true,
   },
   {
@@ -48,13 +49,19 @@ const README = join(ROOT, 'README.md');
 /** The table in the README, and the one in the output of `bench:models`. */
 const README_TABLE = /(?<=<!-- npm run bench -->\n).*?(?=<!-- end -->)/s;
 const SUMMARY = /(?<=### Summary\n\n).*?\n(?=\n)/s;
+const INTRODUCTION = `# Benchmark results
+
+Written by \`npm run bench\`; nothing here is typed by hand. What each benchmark measures: [README.md](README.md). Machines
+are shared and noisy: compare ratios within one table.`;
 const GIB = 1_024 ** 3;
 const GIT_MS_MAX = 10_000;
 
-const sections: string[] = [];
+const fresh = new Map<string, string>();
+const place = `commit ${await commit()}, ${await machine()}`;
 for (const benchmark of BENCHMARKS) {
   const { script, title, args, isMarkdown } = benchmark;
   if (values.only !== undefined && !values.only.split(',').includes(script)) continue;
+  const date = new Date().toISOString().slice(0, 16).replace('T', ' ');
   const load = loadavg()[0]?.toFixed(1);
   const began = performance.now();
   console.log(`\n== ${script}\n`);
@@ -63,13 +70,16 @@ for (const benchmark of BENCHMARKS) {
   const shown = isMarkdown ? output.trim() : `\`\`\`text\n${output.trim()}\n\`\`\``;
   const failed = code === 0 ? '' : `\n\n**It failed with exit code ${code}.**`;
   const command = `\`npm run ${script}${args.length > 0 ? ` -- ${args.join(' ')}` : ''}\``;
-  sections.push(
-    `## ${title}\n\n${command}, ${seconds} s; load average before it ${load}.\n\n${shown}${failed}`,
+  fresh.set(
+    title,
+    `${command}, ${seconds} s; load average before it ${load}.\n${date} UTC, ${place}.\n\n${shown}${failed}`,
   );
   const [summary] = SUMMARY.exec(output) ?? [];
-  if (summary) await showInReadme(summary);
+  if (summary && code === 0) await showInReadme(summary);
 }
-await writeFile(RESULTS, `${await introduction()}\n\n${sections.join('\n\n')}\n`);
+const titles = BENCHMARKS.map(({ title }) => title);
+const earlier = await readFile(RESULTS, 'utf8').catch(() => '');
+await writeFile(RESULTS, mergeResults({ introduction: INTRODUCTION, titles, fresh, earlier }));
 console.log(`\nwritten to ${RESULTS}`);
 
 async function run({ script, args }: Benchmark): Promise<{ output: string; code: number }> {
@@ -90,8 +100,8 @@ async function showInReadme(table: string): Promise<void> {
   );
 }
 
-async function introduction(): Promise<string> {
-  const commit = await runCommand('git', ['rev-parse', '--short', 'HEAD'], {
+async function commit(): Promise<string> {
+  return runCommand('git', ['rev-parse', '--short', 'HEAD'], {
     cwd: ROOT,
     env: process.env,
     timeoutMs: GIT_MS_MAX,
@@ -99,17 +109,10 @@ async function introduction(): Promise<string> {
     ({ stdout }) => stdout.trim(),
     () => 'unknown',
   );
+}
+
+async function machine(): Promise<string> {
   const memory = (totalmem() / GIB).toFixed(0);
   const os = /PRETTY_NAME="(.*)"/.exec(await readFile('/etc/os-release', 'utf8').catch(() => ''))?.[1];
-  return `# Benchmark results
-
-Written by \`npm run bench\`; nothing here is typed by hand. What each benchmark measures: [README.md](README.md). Machines
-are shared and noisy: compare ratios within one table.
-
-| | |
-|---|---|
-| date (UTC) | ${new Date().toISOString().slice(0, 16).replace('T', ' ')} |
-| commit | ${commit} |
-| machine | ${cpus().length} × ${cpus()[0]?.model}, ${memory} GiB, ${os ?? platform()} ${arch()} |
-| Node.js | ${process.version} |`;
+  return `${cpus().length} × ${cpus()[0]?.model}, ${memory} GiB, ${os ?? platform()} ${arch()}, Node.js ${process.version}`;
 }

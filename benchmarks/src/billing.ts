@@ -14,16 +14,11 @@ import { parseArgs } from 'node:util';
 import { type Bus, connectBus } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
-import {
-  chatModel,
-  startStack,
-  type TestStack,
-  temporaryFolder,
-  writeTestCatalog,
-} from '@switchyard/testing';
+import { chatModel, type TestStack, temporaryFolder, writeTestCatalog } from '@switchyard/testing';
 import { MongoClient } from 'mongodb';
 import { median } from './figures.ts';
 import { measure } from './load.ts';
+import { startMeasuredStack } from './measured-stack.ts';
 import { cpuMs } from './processes.ts';
 
 const { values } = parseArgs({
@@ -70,7 +65,7 @@ const upstream = fork(join(import.meta.dirname, 'fast-upstream.ts'));
 const [upstreamUrl] = (await once(upstream, 'message')) as [string];
 const models = [chatModel('acme/fast', upstreamUrl, 'fast')];
 const catalog = await writeTestCatalog({ url: upstreamUrl, models });
-const stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog }, services: ANSWERING });
+const stack = await startMeasuredStack({ env: { SWITCHYARD_CATALOG: catalog }, services: ANSWERING });
 const bus = await connectBus({
   url: stack.natsUrl,
   service: 'benchmark',

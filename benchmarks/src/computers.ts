@@ -1,10 +1,11 @@
 // `npm run bench:computers`: what computers cost their user, from an HTTP client through edge, bus and agent, at 1, 10 and
 // 50 at once; beside the floor of plain dockerode on the same engine in the same run. On a shared machine read the ratios.
 import { parseArgs } from 'node:util';
-import { startStack, type TestStack } from '@switchyard/testing';
+import type { TestStack } from '@switchyard/testing';
 import { type Computer, ComputerClient } from './computer-client.ts';
 import { DockerFloor, waitingContainers } from './docker-floor.ts';
 import { atOnce, type Figures, figuresOf, timed } from './figures.ts';
+import { startMeasuredStack } from './measured-stack.ts';
 
 const { values } = parseArgs({
   options: {
@@ -40,14 +41,16 @@ function note(what: string, figures: Figures): void {
   );
 }
 
-const pooled = await startStack({ env: { ...UNLIMITED, SWITCHYARD_WARM_POOL: String(Math.min(MOST, 64)) } });
+const pooled = await startMeasuredStack({
+  env: { ...UNLIMITED, SWITCHYARD_WARM_POOL: String(Math.min(MOST, 64)) },
+});
 try {
   await throughHttp(pooled);
   await floor();
 } finally {
   await pooled.stop();
 }
-const cold = await startStack({ env: { ...UNLIMITED, SWITCHYARD_WARM_POOL: '0' } });
+const cold = await startMeasuredStack({ env: { ...UNLIMITED, SWITCHYARD_WARM_POOL: '0' } });
 try {
   const client = new ComputerClient(cold);
   for (const level of LEVELS.filter((one) => one <= COLD_AT_ONCE_MAX))

@@ -12,9 +12,10 @@ import {
   runCommand,
   toolsCacheFolder,
 } from '@switchyard/local';
-import { chatModel, startStack, type TestStack, writeTestCatalog } from '@switchyard/testing';
+import { chatModel, type TestStack, writeTestCatalog } from '@switchyard/testing';
 import { BARE_HOP_KEY } from './bare-hop-key.ts';
 import type { Target } from './load.ts';
+import { startMeasuredStack } from './measured-stack.ts';
 
 export interface Gateway {
   readonly name: string;
@@ -129,7 +130,7 @@ export async function startSwitchyard(upstream: Upstream): Promise<Gateway & { r
     url: upstream.url,
     models: [chatModel('acme/fast', upstream.url, 'fast')],
   });
-  const stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog } });
+  const stack = await startMeasuredStack({ env: { SWITCHYARD_CATALOG: catalog } });
   return {
     name: 'Switchyard',
     target: { url: `${stack.url}/v1`, key: stack.key, model: 'acme/fast' },

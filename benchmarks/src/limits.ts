@@ -5,11 +5,12 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { CreatedKey, CreatedOrg } from '@switchyard/contracts';
-import { chatModel, startStack, writeTestCatalog } from '@switchyard/testing';
+import { chatModel, writeTestCatalog } from '@switchyard/testing';
 import { callsFromProcess } from './caller-process.ts';
 import { startEdge } from './edge-process.ts';
 import { quantile } from './figures.ts';
 import { measure } from './load.ts';
+import { startMeasuredStack } from './measured-stack.ts';
 import { type Arrivals, callAtRate } from './open-load.ts';
 import { residentMiB } from './processes.ts';
 
@@ -37,7 +38,7 @@ const catalog = await writeTestCatalog({
   url: upstreamUrl,
   models: [chatModel('acme/fast', upstreamUrl, 'fast')],
 });
-const stack = await startStack({
+const stack = await startMeasuredStack({
   env: { SWITCHYARD_CATALOG: catalog, SWITCHYARD_CALLS_MAX: String(CALLS_MAX) },
 });
 

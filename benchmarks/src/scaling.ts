@@ -2,12 +2,13 @@
 // bodies. Switchyard alone, with a fast upstream; figures are medians. `bench:models` measures growth with callers.
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { chatModel, startStack, startUpstream, type TestStack, writeTestCatalog } from '@switchyard/testing';
+import { chatModel, startUpstream, type TestStack, writeTestCatalog } from '@switchyard/testing';
 import { databaseOf, makeMongoClient, openStore } from '../../services/billing/src/store/store.ts';
 import { startEdge } from './edge-process.ts';
 import { median, timed } from './figures.ts';
 import { startFastUpstream } from './gateways.ts';
 import { measure } from './load.ts';
+import { startMeasuredStack } from './measured-stack.ts';
 import { residentMiB } from './processes.ts';
 import { fillYear } from './year-of-calls.ts';
 
@@ -73,7 +74,7 @@ async function withStack(
   env: Record<string, string>,
   work: (stack: TestStack) => Promise<void>,
 ): Promise<void> {
-  const stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog, ...env } });
+  const stack = await startMeasuredStack({ env: { SWITCHYARD_CATALOG: catalog, ...env } });
   try {
     await work(stack);
   } finally {

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { ExecResult } from '@switchyard/contracts';
-import { startStack } from '@switchyard/testing';
 import Docker from 'dockerode';
 import { type Answer, type Computer, ComputerClient } from './computer-client.ts';
 import { atOnce, quantile, timed } from './figures.ts';
+import { startMeasuredStack } from './measured-stack.ts';
 
 const { values } = parseArgs({
   options: {
@@ -54,7 +54,7 @@ const BOMBS = [
   { command: 'for i in 1 2 3 4 5 6 7 8; do while :; do :; done & done; sleep 60', timeout: 8 },
 ] as const;
 
-const stack = await startStack({
+const stack = await startMeasuredStack({
   env: {
     SWITCHYARD_COMPUTERS: 'on',
     SWITCHYARD_MAX_COMPUTERS: String(computers),

@@ -1,5 +1,5 @@
-// `npm run bench:limits`: a rate limit over three edges, an edge under three times what it can take, and one greedy
-// org beside nine modest ones. All edges, the stack and the load share one machine: read the ratios.
+// `npm run bench:limits`: a rate limit over three edges, an edge to which more calls are sent than it can take, and one
+// greedy org beside nine modest ones. All edges, the stack and the load share one machine: read the ratios.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { startEdge } from './edge-process.ts';
 import { quantile } from './figures.ts';
 import { measure } from './load.ts';
 import { startMeasuredStack } from './measured-stack.ts';
-import { type Arrivals, callAtRate } from './open-load.ts';
+import { type Arrivals, callAtRate, sentOf } from './open-load.ts';
 import { residentMiB } from './processes.ts';
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '10' } } });
@@ -25,6 +25,7 @@ const LIMITED_RATE = 100;
 const NORMAL_CALLERS = 16;
 /** Calls that an edge lets open at once: twice as many as keep the machine busy. */
 const CALLS_MAX = 2 * NORMAL_CALLERS;
+/** Calls of a flood, as a multiple of the normal rate. The callers may achieve less; the output states the achieved rate. */
 const OVERLOAD = 3;
 const MODEST_ORGS = 9;
 /** Calls per second of the caller that measures beside a load, in a process of its own. */
@@ -66,11 +67,10 @@ async function limitOverThreeEdges(): Promise<void> {
   });
   const flood = { perSecond: LIMITED_RATE, seconds: Math.max(seconds, MIN_LIMIT_SECONDS) };
   const edges = await Promise.all(urls.map((url) => callAtRate(target(url, key), flood)));
-  const admitted = edges.reduce((sum, { took }) => sum + took.length, 0);
-  const refused = edges.reduce((sum, { failed }) => sum + failed, 0);
+  const all = together(edges);
   console.log(
-    `limit      ${LIMIT} requests per minute over three edges: ${admitted} admitted ` +
-      `(${percent(admitted / LIMIT - 1)} off), ${refused} refused in ${flood.seconds} s`,
+    `limit      ${LIMIT} requests per minute over three edges: ${all.took.length} admitted ` +
+      `(${percent(all.took.length / LIMIT - 1)} off), ${notServed(all)} in ${all.seconds.toFixed(0)} s`,
   );
   await Promise.all(others.map((edge) => edge.stop()));
 }
@@ -90,12 +90,13 @@ async function overload(): Promise<void> {
   console.log(
     `normal     ${normal.callsPerSecond.toFixed(0)} calls/s; a caller beside them: p99 ${ms(before)}`,
   );
+  const sentPerSecond = sentOf(over) / over.sendingSeconds;
   console.log(
-    `overload   ${OVERLOAD} times as many: ${(over.took.length / seconds).toFixed(0)} calls/s, ` +
-      `${over.shed} shed with 503, ${over.failed} failed, ${over.unsent} not sent, edge ${memory.toFixed(0)} MiB`,
+    `overload   ${sentPerSecond.toFixed(0)} calls/s sent (${(sentPerSecond / normal.callsPerSecond).toFixed(1)} times the normal rate): ` +
+      `${(over.took.length / over.seconds).toFixed(0)} calls/s served, ${notServed(over)}, edge ${memory.toFixed(0)} MiB`,
   );
   console.log(
-    `           a caller beside them: ${overProbe.took.length} of ${overProbe.took.length + overProbe.shed} served, ` +
+    `           a caller beside them: ${overProbe.took.length} of ${sentOf(overProbe)} served, ` +
       `p99 ${ms(during)} (${(during / before).toFixed(2)} times)`,
   );
   console.log(
@@ -108,15 +109,9 @@ async function fairness(): Promise<void> {
   const orgs = await Promise.all(names.map((name) => post<CreatedOrg>('/v1/orgs', { name })));
   const [greedy, ...modest] = orgs.map(({ key }) => target(stack.url, key));
   if (!greedy) throw new Error('no org was made');
-  const modestCalls = async (): Promise<Arrivals> => {
+  const modestCalls = async () => {
     const rate = { perSecond: MODEST_RATE, seconds };
-    const all = await Promise.all(modest.map((one) => callsFromProcess({ target: one, ...rate })));
-    return {
-      took: all.flatMap(({ took }) => took).sort((a, b) => a - b),
-      shed: all.reduce((sum, { shed }) => sum + shed, 0),
-      failed: all.reduce((sum, { failed }) => sum + failed, 0),
-      unsent: all.reduce((sum, { unsent }) => sum + unsent, 0),
-    };
+    return together(await Promise.all(modest.map((one) => callsFromProcess({ target: one, ...rate }))));
   };
   const capacity = await measure(greedy, { connections: NORMAL_CALLERS, seconds: 2, stream: false });
   const alone = await modestCalls();
@@ -124,11 +119,33 @@ async function fairness(): Promise<void> {
     modestCalls(),
     callAtRate(greedy, { perSecond: OVERLOAD * capacity.callsPerSecond, seconds }),
   ]);
-  const figures = ({ took, shed, failed, unsent }: Arrivals) =>
-    `${took.length} of ${took.length + shed + failed} served, ${unsent} not sent, p50 ${ms(quantile(took, 0.5))}, p99 ${ms(quantile(took, 0.99))}`;
+  const figures = (arrivals: Arrivals) => {
+    const { took } = arrivals;
+    const [p50, p99] = [quantile(took, 0.5), quantile(took, 0.99)];
+    return `${took.length} of ${sentOf(arrivals)} served, ${notServed(arrivals)}, p50 ${ms(p50)}, p99 ${ms(p99)}`;
+  };
   console.log(`fairness   nine modest orgs alone: ${figures(alone)}`);
   console.log(`           beside a greedy org: ${figures(beside)}`);
   console.log(`           the greedy org: ${figures(flood)}`);
+}
+
+/** Calls that several callers made at the same time. */
+function together(all: readonly Arrivals[]): Arrivals {
+  const sum = (pick: (one: Arrivals) => number) => all.reduce((total, one) => total + pick(one), 0);
+  const longest = (pick: (one: Arrivals) => number) => Math.max(...all.map(pick));
+  return {
+    took: all.flatMap(({ took }) => took).sort((a, b) => a - b),
+    shed: sum((one) => one.shed),
+    refused: sum((one) => one.refused),
+    broken: sum((one) => one.broken),
+    unsent: sum((one) => one.unsent),
+    sendingSeconds: longest((one) => one.sendingSeconds),
+    seconds: longest((one) => one.seconds),
+  };
+}
+
+function notServed({ shed, refused, broken, unsent }: Arrivals): string {
+  return `${shed} shed with 503, ${refused} refused, ${broken} broken connections, ${unsent} not sent`;
 }
 
 await limitOverThreeEdges();

@@ -7,10 +7,16 @@ export interface Arrivals {
   readonly took: number[];
   /** Calls answered with 503. */
   readonly shed: number;
-  /** Calls that ended otherwise. */
-  readonly failed: number;
+  /** Calls answered with any other error. */
+  readonly refused: number;
+  /** Calls whose connection broke. */
+  readonly broken: number;
   /** Calls that were not sent, since CONNECTIONS_MAX were open. They would wait here, not in the service. */
   readonly unsent: number;
+  /** Seconds in which calls were sent. */
+  readonly sendingSeconds: number;
+  /** Seconds from the first call to the last answer. */
+  readonly seconds: number;
 }
 
 const CONNECTIONS_MAX = 1_000;
@@ -28,7 +34,8 @@ export async function callAtRate(
   const body = JSON.stringify({ model, messages: MESSAGES });
   const took: number[] = [];
   let shed = 0;
-  let failed = 0;
+  let refused = 0;
+  let broken = 0;
   let unsent = 0;
   let open = 0;
   const call = async () => {
@@ -43,9 +50,9 @@ export async function callAtRate(
       await response.body.dump();
       if (response.statusCode === 200) took.push(performance.now() - calledAt);
       else if (response.statusCode === 503) shed += 1;
-      else failed += 1;
+      else refused += 1;
     } catch {
-      failed += 1;
+      broken += 1;
     } finally {
       open -= 1;
     }
@@ -57,7 +64,22 @@ export async function callAtRate(
     while (calls.length < due) calls.push(call());
     await new Promise((resolve) => setTimeout(resolve, STEP_MS));
   }
+  const sendingSeconds = (performance.now() - startedAt) / 1_000;
   await Promise.all(calls);
+  const allSeconds = (performance.now() - startedAt) / 1_000;
   await pool.close();
-  return { took: took.sort((a, b) => a - b), shed, failed, unsent };
+  return {
+    took: took.sort((a, b) => a - b),
+    shed,
+    refused,
+    broken,
+    unsent,
+    sendingSeconds,
+    seconds: allSeconds,
+  };
+}
+
+/** Calls that were sent. */
+export function sentOf({ took, shed, refused, broken }: Arrivals): number {
+  return took.length + shed + refused + broken;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { figuresOf, median, quantile } from './figures.ts';
+import { figuresOf, median, quantile, untilSteady } from './figures.ts';
 
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
 
@@ -22,4 +22,17 @@ test('a median is the middle value, or the mean of the two in the middle', () =>
 
 test('figures sort the times, and divide their count by the seconds', () => {
   expect(figuresOf(upTo(20).reverse(), 4)).toEqual({ p50: 10, p95: 19, p99: 20, count: 20, perSecond: 5 });
+});
+
+test('a measurement is repeated until two in a row agree, or its runs are used up', async () => {
+  const values = [100, 150, 180, 190, 191];
+  const measure = async () => values.shift() ?? Number.NaN;
+  expect(await untilSteady(measure, { share: 0.06, runsMax: 10 })).toBe(true);
+  expect(values).toEqual([191]);
+
+  const rising = [1, 2, 4, 8];
+  expect(await untilSteady(async () => rising.shift() ?? Number.NaN, { share: 0.06, runsMax: 3 })).toBe(
+    false,
+  );
+  expect(rising).toEqual([8]);
 });

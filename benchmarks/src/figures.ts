@@ -33,6 +33,23 @@ export function median(values: readonly number[]): number {
   return low === undefined || high === undefined ? Number.NaN : (low + high) / 2;
 }
 
+/**
+ * Repeats a measurement until two in a row differ by at most a share of the larger one.
+ * @returns false when none did within the runs
+ */
+export async function untilSteady(
+  measure: () => Promise<number>,
+  { share, runsMax }: { share: number; runsMax: number },
+): Promise<boolean> {
+  let last = await measure();
+  for (let runs = 1; runs < runsMax; runs += 1) {
+    const next = await measure();
+    if (Math.abs(next - last) <= share * Math.max(next, last)) return true;
+    last = next;
+  }
+  return false;
+}
+
 /** Runs the work and adds how long it took, in milliseconds; one that fails fails the benchmark. */
 export async function timed<T>(times: number[], work: () => Promise<T>): Promise<T> {
   const startedAt = performance.now();

@@ -1,6 +1,7 @@
 // `npm run bench:models`: what a gateway adds to a chat call. The upstream is called directly and through each gateway
 // in turn, in rounds, so that all see the same machine; figures are medians of the rounds. CPU is that of every process
-// of a gateway: for Switchyard also billing and the database. On a shared machine read the ratios, not the milliseconds.
+// of a gateway: for Switchyard also billing and the database. Each peer runs as one process. On a shared machine read the
+// ratios, not the milliseconds.
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { freePort } from '@switchyard/local';
@@ -63,15 +64,15 @@ for (let round = 0; round < rounds; round += 1)
 for (const phase of Object.keys(PHASES) as Phase[]) {
   console.log(`\n### ${phase}\n`);
   console.log(
-    '| | calls/s | p50 | p99 | first byte p50 | CPU a call | errors |\n|---|---|---|---|---|---|---|',
+    '| | processes | calls/s | p50 | p99 | first byte p50 | CPU a call | errors |\n|---|---|---|---|---|---|---|---|',
   );
-  for (const { name } of gateways) console.log(row(name, phase));
+  for (const gateway of gateways) console.log(row(gateway, phase));
 }
 console.log('\n### Summary\n');
 console.log(
-  '| | calls/s, 32 callers | CPU a call | p50, one caller | p50, 32 callers |\n|---|---|---|---|---|',
+  '| | processes | calls/s, 32 callers | CPU a call | p50, one caller | p50, 32 callers |\n|---|---|---|---|---|---|',
 );
-for (const { name } of gateways) console.log(summaryRow(name));
+for (const gateway of gateways) console.log(summaryRow(gateway));
 console.log('\n### Goals\n\n| | Switchyard | Portkey | ratio | goal | |\n|---|---|---|---|---|---|');
 if (portkey) for (const line of comparison(portkey.name)) console.log(line);
 for (const line of ownGoals()) console.log(line);
@@ -109,21 +110,22 @@ function of(name: string, phase: Phase, pick: (sample: Sample) => number): numbe
   return median((samples.get(name)?.get(phase) ?? []).map(pick));
 }
 
-function row(name: string, phase: Phase): string {
+function row({ name, pids }: Gateway, phase: Phase): string {
   const ms = (pick: (sample: Sample) => number) => `${of(name, phase, pick).toFixed(2)} ms`;
   const errors = (samples.get(name)?.get(phase) ?? []).reduce((sum, one) => sum + one.errors, 0);
   const calls = of(name, phase, ({ callsPerSecond }) => callsPerSecond).toFixed(0);
   const times = [ms(({ p50 }) => p50), ms(({ p99 }) => p99), ms(({ firstByteP50 }) => firstByteP50)];
   const cpu = name === direct.name ? '' : ms(({ cpuMsPerCall }) => cpuMsPerCall);
-  return `| ${[name, calls, ...times, cpu, errors].join(' | ')} |`;
+  return `| ${[name, pids.length || '', calls, ...times, cpu, errors].join(' | ')} |`;
 }
 
-function summaryRow(name: string): string {
+function summaryRow({ name, pids }: Gateway): string {
   const many = (pick: (sample: Sample) => number) => of(name, '32 callers', pick);
   const cpu = name === direct.name ? '' : `${many(({ cpuMsPerCall }) => cpuMsPerCall).toFixed(2)} ms`;
   const p50 = ({ p50: value }: Sample) => value;
   const times = [of(name, 'one caller', p50), many(p50)].map((value) => `${value.toFixed(2)} ms`);
-  return `| ${[name, many(({ callsPerSecond }) => callsPerSecond).toFixed(0), cpu, ...times].join(' | ')} |`;
+  const calls = many(({ callsPerSecond }) => callsPerSecond).toFixed(0);
+  return `| ${[name, pids.length || '', calls, cpu, ...times].join(' | ')} |`;
 }
 
 function comparison(peer: string): string[] {

@@ -12,10 +12,6 @@ export interface Behaviour {
   stallAfterChunks: number | null;
   /** An error status, or one of the named faults of `errors.json`, in place of an answer. */
   fault: string | null;
-  /** Seconds of `retry-after` beside a fault. */
-  retryAfterS: number | null;
-  /** A stream's second chunk is no JSON. */
-  malformed: boolean;
   /** Server-sent events end in `\r\n\r\n`. */
   crlf: boolean;
   /** No `usage` in the answer, even when requested. */
@@ -24,8 +20,6 @@ export interface Behaviour {
   cachedUsage: boolean;
   /** An error event after so many chunks of a stream that began with 200; then the stream ends without `[DONE]`. */
   errorAfterChunks: number | null;
-  /** A stream ends without `[DONE]`, as if it were complete. */
-  noDone: boolean;
   /** MiB of a stream's content, in chunks of 64 KiB. */
   megabytes: number | null;
 }
@@ -36,13 +30,10 @@ const ORDERLY: Behaviour = {
   cutAfterChunks: null,
   stallAfterChunks: null,
   fault: null,
-  retryAfterS: null,
-  malformed: false,
   crlf: false,
   noUsage: false,
   cachedUsage: false,
   errorAfterChunks: null,
-  noDone: false,
   megabytes: null,
 };
 
@@ -52,13 +43,10 @@ const PARTS: Readonly<Record<string, (value: string) => Partial<Behaviour>>> = {
   cut: (value) => ({ cutAfterChunks: Number(value) }),
   stall: (value) => ({ stallAfterChunks: Number(value) }),
   fault: (value) => ({ fault: value }),
-  retry: (value) => ({ retryAfterS: Number(value) }),
-  malformed: () => ({ malformed: true }),
   crlf: () => ({ crlf: true }),
   nousage: () => ({ noUsage: true }),
   cached: () => ({ cachedUsage: true }),
   error: (value) => ({ errorAfterChunks: Number(value) }),
-  nodone: () => ({ noDone: true }),
   megabytes: (value) => ({ megabytes: Number(value) }),
 };
 

@@ -41,17 +41,10 @@ export interface Upstream {
   close: () => Promise<void>;
 }
 
-export interface UpstreamOptions {
-  /** 0: a free one. */
-  port?: number;
-  /** The only key accepted; none: every request is. */
-  apiKey?: string;
-}
-
 /** Bytes of a multipart body in which its model is looked for. */
 const FORM_HEAD_BYTES = 16 * 1024;
 
-export async function startUpstream({ port = 0, apiKey }: UpstreamOptions = {}): Promise<Upstream> {
+export async function startUpstream(): Promise<Upstream> {
   const requests: UpstreamRequest[] = [];
   const handlers = new Map<string, UpstreamHandler>();
   const awaited = new Set<UpstreamRequest>();
@@ -63,16 +56,14 @@ export async function startUpstream({ port = 0, apiKey }: UpstreamOptions = {}):
     requests.push(request);
     arrivals.emit('request');
     try {
-      if (apiKey !== undefined && request.headers.authorization !== `Bearer ${apiKey}`)
-        sendFault(response, '401', null);
-      else await (handlers.get(request.model) ?? answer)(request, response);
+      await (handlers.get(request.model) ?? answer)(request, response);
     } catch (error) {
       // An exchange may be ended by the client or the test; any other error is a fault of the test.
       if (!request.gone.aborted && !closing.signal.aborted) throw error;
     }
   });
   server.keepAliveTimeout = 120_000;
-  server.listen(port, '127.0.0.1');
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
 
   return {
@@ -128,13 +119,13 @@ async function readRequest(incoming: IncomingMessage, response: ServerResponse):
 async function answer(request: UpstreamRequest, response: ServerResponse): Promise<void> {
   const { method, path, json, model, gone } = request;
   if (method === 'GET' && path === '/v1/models') return sendJson(response, 200, FIXTURES.models);
-  if (json === null) return sendFault(response, '400', null);
+  if (json === null) return sendFault(response, '400');
   const behaviour = behaviourOf(model);
   if (behaviour.latencyMs > 0) await wait(behaviour.latencyMs, undefined, { signal: gone });
-  if (behaviour.fault !== null) return sendFault(response, behaviour.fault, behaviour.retryAfterS);
+  if (behaviour.fault !== null) return sendFault(response, behaviour.fault);
   if (method === 'POST' && path === '/v1/embeddings')
     return sendWhole(request, response, behaviour, embeddingsFor(json as EmbeddingsBody, behaviour));
-  if (method !== 'POST' || path !== '/v1/chat/completions') return sendFault(response, '404', null);
+  if (method !== 'POST' || path !== '/v1/chat/completions') return sendFault(response, '404');
   const body = json as ChatBody;
   if (body.stream === true) return sendStream(request, response, behaviour, body);
   return sendWhole(request, response, behaviour, completionFor(body, behaviour));
@@ -148,10 +139,9 @@ async function sendWhole(
 ): Promise<void> {
   const text = JSON.stringify(value);
   const half = text.slice(0, text.length / 2);
-  if (behaviour.cutAfterChunks === null && behaviour.stallAfterChunks === null && !behaviour.malformed)
+  if (behaviour.cutAfterChunks === null && behaviour.stallAfterChunks === null)
     return sendJson(response, 200, value);
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
-  if (behaviour.malformed) return void response.end(half.padEnd(text.length));
   await write(response, half, gone);
   if (behaviour.stallAfterChunks !== null) await untilGone(gone);
   response.destroy();
@@ -175,12 +165,11 @@ async function sendStream(
     if (sent === behaviour.cutAfterChunks) return void response.destroy();
     if (sent === behaviour.errorAfterChunks)
       return void response.end(`data: ${JSON.stringify(FIXTURES.errors['500'])}${end}`);
-    const text = behaviour.malformed && sent === 1 ? '{"id": "chatcmpl-' : JSON.stringify(chunk);
-    await write(response, `data: ${text}${end}`, gone);
+    await write(response, `data: ${JSON.stringify(chunk)}${end}`, gone);
     sent += 1;
     if (behaviour.gapMs > 0) await wait(behaviour.gapMs, undefined, { signal: gone });
   }
-  response.end(behaviour.noDone ? '' : `data: [DONE]${end}`);
+  response.end(`data: [DONE]${end}`);
 }
 
 /** Writes at the reader's pace. */
@@ -203,9 +192,8 @@ function sendJson(response: ServerResponse, status: number, value: unknown): voi
 }
 
 /** `fault` is a status, or the name of a 400 in errors.json. */
-function sendFault(response: ServerResponse, fault: string, retryAfterS: number | null): void {
+function sendFault(response: ServerResponse, fault: string): void {
   const body = FIXTURES.errors[fault] ?? FIXTURES.errors['500'];
-  if (retryAfterS !== null) response.setHeader('retry-after', String(retryAfterS));
   sendJson(response, /^\d+$/.test(fault) ? Number(fault) : 400, body);
 }
 

@@ -91,18 +91,15 @@ describe('the test upstream', () => {
     ['context', 400],
     ['policy', 400],
   ])('fails with %s on demand', async (fault, status) => {
-    const response = await chat(`m+fault-${fault}+retry-7`);
+    const response = await chat(`m+fault-${fault}`);
     expect(response.status).toBe(status);
-    expect(response.headers.get('retry-after')).toBe('7');
     expect(await response.json()).toEqual(FIXTURES.errors[fault]);
   });
 
-  it('cuts a stream, ends it with an error event, garbles it, or parts it with CRLF', async () => {
+  it('cuts a stream, ends it with an error event, or parts it with CRLF', async () => {
     await expect(chat('m+cut-2', streamed).then((response) => response.text())).rejects.toThrow();
     expect(await (await chat('m+error-2', streamed)).text()).toMatch(/"server_error"[^\n]*\n\n$/);
-    expect(await (await chat('m+malformed', streamed)).text()).toContain('data: {"id": "chatcmpl-\n\n');
     expect(await (await chat('m+crlf', streamed)).text()).toContain('\r\n\r\ndata: [DONE]\r\n\r\n');
-    expect(await (await chat('m+nodone', streamed)).text()).not.toContain('[DONE]');
   });
 
   it('withholds usage, or tells of cached tokens', async () => {
@@ -134,17 +131,6 @@ describe('the test upstream', () => {
     expect((await chat('mine')).status).toBe(418);
     const { behaviourOf } = await import('./behaviours.ts');
     expect(() => behaviourOf('m+latncy-3')).toThrow('latncy-3');
-  });
-
-  it('asks for its key where it was given one', async () => {
-    const locked = await startUpstream({ apiKey: 'sk-test' });
-    const ask = (key: string) =>
-      fetch(`${locked.url}/models`, { headers: { authorization: `Bearer ${key}` } }).then(
-        ({ status }) => status,
-      );
-    expect(await ask('sk-wrong')).toBe(401);
-    expect(await ask('sk-test')).toBe(200);
-    await locked.close();
   });
 });
 

@@ -1,20 +1,21 @@
 // The least that a proxy in Node.js can do, as a floor: it checks one key, parses the body, sends it on and passes the
-// answer back. It meters, limits and stores nothing. The upstream's URL is its argument; it says its own to its parent.
+// answer back. It meters, limits and stores nothing. Its arguments are the upstream's URL and the key; it sends its
+// own URL to its parent.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { Pool } from 'undici';
-import { BARE_HOP_KEY } from './bare-hop-key.ts';
 
 const CONNECTIONS_MAX = 512;
 
-const upstream = new URL(process.argv[2] ?? '');
+const [, , url = '', key] = process.argv;
+const upstream = new URL(url);
 const pool = new Pool(upstream.origin, { connections: CONNECTIONS_MAX, pipelining: 1 });
 
 const server = createServer(async (request, response) => {
   const pieces: Buffer[] = [];
   for await (const piece of request) pieces.push(piece as Buffer);
-  if (request.headers.authorization !== `Bearer ${BARE_HOP_KEY}`) {
+  if (request.headers.authorization !== `Bearer ${key}`) {
     response.writeHead(401).end();
     return;
   }

@@ -3,7 +3,7 @@
 // (so many events come at the most), the MongoDB server's batch inserts by themselves, and JetStream's consumer by itself.
 // The edge's calls are made while billing is down; then it books them all, at the precedence that the launcher gives it
 // and gave the others. On a shared machine read the ratios.
-import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { loadavg } from 'node:os';
@@ -17,6 +17,7 @@ import { makeLogger } from '@switchyard/service';
 import { chatModel, type TestStack, temporaryFolder, writeTestCatalog } from '@switchyard/testing';
 import { MongoClient } from 'mongodb';
 import { median } from './figures.ts';
+import { startFastUpstream } from './gateways.ts';
 import { measure } from './load.ts';
 import { startMeasuredStack } from './measured-stack.ts';
 import { cpuMs } from './processes.ts';
@@ -61,10 +62,9 @@ interface Batch {
   ms: number;
 }
 
-const upstream = fork(join(import.meta.dirname, 'fast-upstream.ts'));
-const [upstreamUrl] = (await once(upstream, 'message')) as [string];
-const models = [chatModel('acme/fast', upstreamUrl, 'fast')];
-const catalog = await writeTestCatalog({ url: upstreamUrl, models });
+const upstream = await startFastUpstream();
+const models = [chatModel('acme/fast', upstream.url, 'fast')];
+const catalog = await writeTestCatalog({ url: upstream.url, models });
 const stack = await startMeasuredStack({ env: { SWITCHYARD_CATALOG: catalog }, services: ANSWERING });
 const bus = await connectBus({
   url: stack.natsUrl,
@@ -76,7 +76,7 @@ try {
 } finally {
   await bus.close();
   await stack.stop();
-  upstream.disconnect();
+  upstream.stop();
 }
 
 async function run(): Promise<void> {
@@ -184,12 +184,12 @@ function batchesOf(stdout: Readable): Batch[] {
 async function until(
   look: () => Promise<number>,
   isEnough: (found: number) => boolean,
-  process: ChildProcess,
+  process?: ChildProcess,
 ): Promise<number> {
   for (;;) {
     const found = await look();
     if (isEnough(found)) return found;
-    if (process.exitCode !== null) throw new Error(`billing ended with code ${process.exitCode}`);
+    if (process && process.exitCode !== null) throw new Error(`billing ended with code ${process.exitCode}`);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
@@ -226,7 +226,6 @@ async function consumeAll({ js, jsm }: Bus, count: number): Promise<Rate> {
   await until(
     async () => (await consumer.info()).ack_floor.stream_seq,
     (floor) => floor >= count,
-    upstream,
   );
   return { perSecond: (count * MS_PER_S) / (performance.now() - startedAt) };
 }

@@ -1,5 +1,4 @@
 // A client of the computer endpoints; an unexpected answer ends the benchmark.
-import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'undici';
 
 export interface Computer {
@@ -47,19 +46,6 @@ export class ComputerClient {
 
   remove({ id }: Computer): Promise<unknown> {
     return this.#call('DELETE', `/v1/computers/${id}`, 200);
-  }
-
-  /** Puts a file of random bytes under Storage; its id. */
-  async storeFile(bytes: number): Promise<string> {
-    const form = new FormData();
-    form.set('file', new Blob([randomBytes(bytes)]), 'bench.bin');
-    const response = await fetch(`${this.#url}/v1/files`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${this.#key}` },
-      body: form,
-    });
-    if (!response.ok) throw new Error(`POST /v1/files: ${response.status} ${await response.text()}`);
-    return ((await response.json()) as { id: string }).id;
   }
 
   upload({ id }: Computer, file: string): Promise<unknown> {

@@ -6,6 +6,7 @@ import { type Computer, ComputerClient } from './computer-client.ts';
 import { DockerFloor, waitingContainers } from './docker-floor.ts';
 import { atOnce, type Figures, figuresOf, timed } from './figures.ts';
 import { startMeasuredStack } from './measured-stack.ts';
+import { randomFile, storeFile } from './stack-requests.ts';
 
 const { values } = parseArgs({
   options: {
@@ -68,7 +69,7 @@ async function throughHttp(stack: TestStack): Promise<void> {
 
   await poolIsFull();
   const computers = await atOnce(MOST, () => client.create());
-  const file = await client.storeFile(FILE_BYTES);
+  const file = await storeFile(stack, randomFile(FILE_BYTES));
   for (const level of LEVELS) {
     const some = computers.slice(0, level);
     await execs(client, some, level);

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { STANDARD_IMAGE } from '@switchyard/contracts';
 import type { TestStack } from '@switchyard/testing';
 import Docker from 'dockerode';
+import { request } from './stack-requests.ts';
 
 const LOOK_AGAIN_MS = 100;
 const POOL_WAIT_MS_MAX = 120_000;
@@ -50,10 +51,7 @@ export async function waitingContainers(stack: TestStack, wanted: number): Promi
     const running = await engine.listContainers({
       filters: { label: [`switchyard.agent=${agent}`], status: ['running'] },
     });
-    const answer = await fetch(`${stack.url}/v1/computers`, {
-      headers: { authorization: `Bearer ${stack.key}` },
-    });
-    if (!answer.ok) throw new Error(`GET /v1/computers: ${answer.status} ${await answer.text()}`);
+    const answer = await request(stack, '/v1/computers');
     const { data } = (await answer.json()) as { data: { status: string }[] };
     if (running.length - data.filter(({ status }) => status === 'running').length >= wanted) return;
     if (performance.now() > giveUpAt) throw new Error(`the pool did not come to ${wanted} containers`);

@@ -13,7 +13,6 @@ import {
   toolsCacheFolder,
 } from '@switchyard/local';
 import { chatModel, type TestStack, writeTestCatalog } from '@switchyard/testing';
-import { BARE_HOP_KEY } from './bare-hop-key.ts';
 import type { Target } from './load.ts';
 import { startMeasuredStack } from './measured-stack.ts';
 
@@ -55,11 +54,12 @@ export function directly(upstream: Upstream): Gateway {
 }
 
 export async function startBareHop(upstream: Upstream): Promise<Gateway> {
-  const child = fork(join(import.meta.dirname, 'bare-hop.ts'), [upstream.url]);
+  const key = 'sk-floor';
+  const child = fork(join(import.meta.dirname, 'bare-hop.ts'), [upstream.url, key]);
   const [url] = (await once(child, 'message')) as [string];
   return {
     name: 'bare hop',
-    target: { url, key: BARE_HOP_KEY, model: 'fast' },
+    target: { url, key, model: 'fast' },
     pids: [pidOf(child)],
     stop: async () => child.disconnect(),
   };

@@ -1,18 +1,17 @@
 // `npm run bench:limits`: a rate limit over three edges, an edge to which more calls are sent than it can take, and one
 // greedy org beside nine modest ones. All edges, the stack and the load share one machine: read the ratios.
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { CreatedKey, CreatedOrg } from '@switchyard/contracts';
 import { chatModel, writeTestCatalog } from '@switchyard/testing';
 import { callsFromProcess } from './caller-process.ts';
 import { startEdge } from './edge-process.ts';
 import { quantile } from './figures.ts';
+import { startFastUpstream } from './gateways.ts';
 import { measure } from './load.ts';
 import { startMeasuredStack } from './measured-stack.ts';
 import { type Arrivals, callAtRate, sentOf } from './open-load.ts';
 import { residentMiB } from './processes.ts';
+import { postJson } from './stack-requests.ts';
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '10' } } });
 const seconds = Number(values.seconds);
@@ -33,24 +32,14 @@ const PROBE_RATE = 50;
 /** Calls per second of a modest org. */
 const MODEST_RATE = 5;
 
-const upstream = fork(join(import.meta.dirname, 'fast-upstream.ts'));
-const [upstreamUrl] = (await once(upstream, 'message')) as [string];
+const upstream = await startFastUpstream();
 const catalog = await writeTestCatalog({
-  url: upstreamUrl,
-  models: [chatModel('acme/fast', upstreamUrl, 'fast')],
+  url: upstream.url,
+  models: [chatModel('acme/fast', upstream.url, 'fast')],
 });
 const stack = await startMeasuredStack({
   env: { SWITCHYARD_CATALOG: catalog, SWITCHYARD_CALLS_MAX: String(CALLS_MAX) },
 });
-
-async function post<T>(path: string, body: object): Promise<T> {
-  const answer = await fetch(`${stack.url}${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  return (await answer.json()) as T;
-}
 
 const target = (url: string, key: string) => ({ url: `${url}/v1`, key, model: 'acme/fast' });
 const ms = (value: number) => `${value.toFixed(1)} ms`;
@@ -60,7 +49,7 @@ async function limitOverThreeEdges(): Promise<void> {
   const others = [await startEdge(stack.natsUrl), await startEdge(stack.natsUrl)];
   const urls = [stack.url, ...others.map(({ url }) => url)];
   const limits = { requests_per_minute: LIMIT };
-  const { key } = await post<CreatedKey>('/v1/keys', {
+  const { key } = await postJson<CreatedKey>(stack, '/v1/keys', {
     name: 'limited',
     permissions: ['models:write'],
     limits,
@@ -106,7 +95,7 @@ async function overload(): Promise<void> {
 
 async function fairness(): Promise<void> {
   const names = ['greedy', ...Array.from({ length: MODEST_ORGS }, (_, i) => `modest ${i}`)];
-  const orgs = await Promise.all(names.map((name) => post<CreatedOrg>('/v1/orgs', { name })));
+  const orgs = await Promise.all(names.map((name) => postJson<CreatedOrg>(stack, '/v1/orgs', { name })));
   const [greedy, ...modest] = orgs.map(({ key }) => target(stack.url, key));
   if (!greedy) throw new Error('no org was made');
   const modestCalls = async () => {
@@ -152,4 +141,4 @@ await limitOverThreeEdges();
 await overload();
 await fairness();
 await stack.stop();
-upstream.kill();
+upstream.stop();

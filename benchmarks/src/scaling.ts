@@ -1,7 +1,7 @@
 // `npm run bench:scaling`: how cost grows with keys, open streams, rows of the ledger, edges and routers, and the size of
 // bodies. Switchyard alone, with a fast upstream; figures are medians. `bench:models` measures growth with callers.
-import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import type { CreatedOrg } from '@switchyard/contracts';
 import { chatModel, startUpstream, type TestStack, writeTestCatalog } from '@switchyard/testing';
 import { databaseOf, makeMongoClient, openStore } from '../../services/billing/src/store/store.ts';
 import { startEdge } from './edge-process.ts';
@@ -10,6 +10,7 @@ import { startFastUpstream } from './gateways.ts';
 import { measure } from './load.ts';
 import { startMeasuredStack } from './measured-stack.ts';
 import { residentMiB } from './processes.ts';
+import { postJson, randomFile, request, storeFile } from './stack-requests.ts';
 import { fillYear } from './year-of-calls.ts';
 
 const { values } = parseArgs({
@@ -112,14 +113,15 @@ async function fillLedger({ mongoUrl }: TestStack): Promise<void> {
 
 async function addKeys(stack: TestStack): Promise<void> {
   for (let made = 0; made < KEYS; made += KEYS_OF_ORG) {
-    const org = (await post(stack, '/v1/orgs', { name: `org ${made}`, billing: 'prepaid' })) as {
-      id: string;
-    };
+    const org = await postJson<CreatedOrg>(stack, '/v1/orgs', { name: `org ${made}`, billing: 'prepaid' });
     let left = KEYS_OF_ORG;
     const make = async () => {
       while (left > 0) {
         left -= 1;
-        await post(stack, `/v1/orgs/${org.id}/keys`, { name: `key ${left}`, permissions: ['models:write'] });
+        await postJson(stack, `/v1/orgs/${org.id}/keys`, {
+          name: `key ${left}`,
+          permissions: ['models:write'],
+        });
       }
     };
     await Promise.all(Array.from({ length: KEYS_AT_ONCE }, make));
@@ -134,7 +136,7 @@ async function streams(stack: TestStack): Promise<void> {
   const open = (count: number) =>
     Promise.all(
       Array.from({ length: count }, async () => {
-        const response = await request(stack, '/v1/chat/completions', JSON.stringify(body), gone.signal);
+        const response = await request(stack, '/v1/chat/completions', { json: body, signal: gone.signal });
         await response.body?.getReader().read();
       }),
     );
@@ -154,13 +156,13 @@ async function bodies(stack: TestStack): Promise<void> {
   const chat = { model: 'acme/fast', messages: [{ role: 'user', content: words }] };
   row(
     `a prompt of ${PROMPT_TOKENS.toLocaleString('en-US')} tokens`,
-    await ms(() => post(stack, '/v1/chat/completions', chat)),
+    await ms(() => postJson(stack, '/v1/chat/completions', chat)),
   );
   const documents = Array.from({ length: DOCUMENTS }, (_, i) => `document ${i} about ships and harbours`);
   const rerank = { model: 'local/rerank', query: 'ships', documents };
   row(
     `${DOCUMENTS.toLocaleString('en-US')} documents, ranked by the local model`,
-    await ms(() => post(stack, '/v1/rerank', rerank)),
+    await ms(() => postJson(stack, '/v1/rerank', rerank)),
   );
   const questions = Object.fromEntries(
     Array.from({ length: QUESTIONS }, (_, i) => [
@@ -171,52 +173,19 @@ async function bodies(stack: TestStack): Promise<void> {
   const decide = { model: 'local/decide', state: { amount: 7 }, questions };
   row(
     `${QUESTIONS} questions, decided by the local model`,
-    await ms(() => post(stack, '/v1/decisions', decide)),
+    await ms(() => postJson(stack, '/v1/decisions', decide)),
   );
-  const upload = async (form: FormData) =>
-    (await (await request(stack, '/v1/files', form)).json()) as { id: string };
   const up = randomFile(UPLOAD_MIB * MIB);
-  row(`${UPLOAD_MIB} MiB up`, await ms(() => upload(up)));
-  const { id } = await upload(randomFile(DOWNLOAD_MIB * MIB));
+  row(`${UPLOAD_MIB} MiB up`, await ms(() => storeFile(stack, up)));
+  const id = await storeFile(stack, randomFile(DOWNLOAD_MIB * MIB));
   row(
     `${DOWNLOAD_MIB} MiB down`,
     await ms(async () => (await request(stack, `/v1/files/${id}/content`)).arrayBuffer()),
   );
 }
 
-function randomFile(bytes: number): FormData {
-  const form = new FormData();
-  form.set('purpose', 'user_data');
-  form.set('file', new Blob([randomBytes(bytes)]), 'random.bin');
-  return form;
-}
-
 async function ms(work: () => Promise<unknown>): Promise<string> {
   const times: number[] = [];
   for (let round = 0; round < rounds; round += 1) await timed(times, work);
   return `${median(times).toFixed(0)} ms`;
-}
-
-async function post(stack: TestStack, path: string, body: object): Promise<unknown> {
-  return (await request(stack, path, JSON.stringify(body))).json();
-}
-
-/** @throws Error for any status but a success */
-async function request(
-  { url, key }: TestStack,
-  path: string,
-  body?: string | FormData,
-  signal?: AbortSignal,
-): Promise<Response> {
-  const response = await fetch(url + path, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: {
-      authorization: `Bearer ${key}`,
-      ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}),
-    },
-    ...(body === undefined ? {} : { body }),
-    ...(signal ? { signal } : {}),
-  });
-  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
-  return response;
 }

@@ -7,7 +7,7 @@ import { databaseOf, makeMongoClient, openStore } from '../../services/billing/s
 import { startEdge } from './edge-process.ts';
 import { median, timed, untilSteady } from './figures.ts';
 import { startFastUpstream } from './gateways.ts';
-import { measure } from './load.ts';
+import { measure, type Target } from './load.ts';
 import { startMeasuredStack } from './measured-stack.ts';
 import { residentMiB } from './processes.ts';
 import { postJson, randomFile, request, storeFile } from './stack-requests.ts';
@@ -53,23 +53,33 @@ const catalog = await writeTestCatalog({
 });
 
 console.log('| what | figure |\n|---|---|');
-await withStack({}, streams); // on its own: processes keep the buffers of large bodies
-await withStack({}, async (stack) => {
-  await bodies(stack);
-  row('calls per second with 1 key', await callsPerSecond(stack));
-  await addKeys(stack);
-  row(`calls per second with ${KEYS.toLocaleString('en-US')} keys`, await callsPerSecond(stack));
-});
-await withStack({}, async (stack) => {
-  row('calls per second with an empty ledger', await callsPerSecond(stack));
-  await fillLedger(stack);
-  row(`calls per second with ${rows.toLocaleString('en-US')} rows in it`, await callsPerSecond(stack));
-});
-await withStack({ SWITCHYARD_SCALE: 'model-router=2' }, async (stack) => {
-  row('calls per second with two routers', await callsPerSecond(stack));
-  const edge = await startEdge(stack.natsUrl);
-  row('calls per second with two edges and two routers', await callsPerSecond(stack, [edge.url]));
-  await edge.stop();
+// Each with a stack of its own: processes keep the buffers of large bodies.
+await withStack({}, streams);
+await withStack({}, bodies);
+await withStack({}, async (base) => {
+  await withStack({}, async (grown) => {
+    await addKeys(grown);
+    await compare({
+      'calls per second with 1 key': edgesOf(base),
+      [`calls per second with ${KEYS.toLocaleString('en-US')} keys`]: edgesOf(grown),
+    });
+  });
+  await withStack({}, async (grown) => {
+    await fillLedger(grown);
+    await compare({
+      'calls per second with no further row in the ledger': edgesOf(base),
+      [`calls per second with ${rows.toLocaleString('en-US')} further rows`]: edgesOf(grown),
+    });
+  });
+  await withStack({ SWITCHYARD_SCALE: 'model-router=2' }, async (grown) => {
+    const edge = await startEdge(grown.natsUrl);
+    await compare({
+      'calls per second with one edge and one router': edgesOf(base),
+      'calls per second with one edge and two routers': edgesOf(grown),
+      'calls per second with two edges and two routers': edgesOf(grown, edge.url),
+    });
+    await edge.stop();
+  });
 });
 await slow.close();
 fast.stop();
@@ -90,19 +100,29 @@ function row(what: string, figure: string): void {
   console.log(`| ${what} | ${figure} |`);
 }
 
-/** Of warm programs. The callers are spread over the stack's edge and further ones. */
-async function callsPerSecond({ url, key }: TestStack, more: readonly string[] = []): Promise<string> {
-  const urls = [url, ...more];
-  const load = { connections: CALLERS / urls.length, seconds, stream: false };
-  const measureAll = async () => {
-    const targets = urls.map((one) => ({ url: `${one}/v1`, key, model: 'acme/fast' }));
-    const measured = await Promise.all(targets.map((target) => measure(target, load)));
-    return measured.reduce((sum, one) => sum + one.callsPerSecond, 0);
-  };
-  const isSteady = await untilSteady(measureAll, { share: STEADY_SHARE, runsMax: WARM_UP_RUNS_MAX });
-  const all: number[] = [];
-  for (let round = 0; round < rounds; round += 1) all.push(await measureAll());
-  return `${median(all).toFixed(0)}${isSteady ? '' : ' (not steady)'}`;
+function edgesOf({ url, key }: TestStack, ...more: string[]): Target[] {
+  return [url, ...more].map((one) => ({ url: `${one}/v1`, key, model: 'acme/fast' }));
+}
+
+/** Measures the cases in turn, all of them warm, so that they see the same machine. */
+async function compare(cases: Readonly<Record<string, readonly Target[]>>): Promise<void> {
+  const warm: { what: string; edges: readonly Target[]; isSteady: boolean; figures: number[] }[] = [];
+  for (const [what, edges] of Object.entries(cases)) {
+    const limits = { share: STEADY_SHARE, runsMax: WARM_UP_RUNS_MAX };
+    const isSteady = await untilSteady(() => callsPerSecond(edges), limits);
+    warm.push({ what, edges, isSteady, figures: [] });
+  }
+  for (let round = 0; round < rounds; round += 1)
+    for (const { edges, figures } of warm) figures.push(await callsPerSecond(edges));
+  for (const { what, isSteady, figures } of warm)
+    row(what, `${median(figures).toFixed(0)}${isSteady ? '' : ' (not steady)'}`);
+}
+
+/** The callers are spread over the edges. */
+async function callsPerSecond(edges: readonly Target[]): Promise<number> {
+  const load = { connections: CALLERS / edges.length, seconds, stream: false };
+  const measured = await Promise.all(edges.map((edge) => measure(edge, load)));
+  return measured.reduce((sum, one) => sum + one.callsPerSecond, 0);
 }
 
 async function fillLedger({ mongoUrl }: TestStack): Promise<void> {

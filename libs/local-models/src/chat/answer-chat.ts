@@ -2,10 +2,11 @@
 // whose words fit the message, and fills JSON schemas from the text.
 import { eventStreamAnswer, jsonAnswer, type LocalAnswer } from '../local-answer.ts';
 import type { LocalRequest } from '../local-request.ts';
+import { Turns } from '../turns.ts';
 import { chatCompletion, chatCompletionChunks, finishReply } from './chat-completion.ts';
 import { readChatRequest } from './chat-request.ts';
 import { composeReply } from './compose-reply.ts';
-import type { SchemaWorker } from './schema/schema-worker.ts';
+import type { FillSchema, SchemaWorker } from './schema/schema-worker.ts';
 
 export interface LocalChatRequest extends LocalRequest {
   schemas: SchemaWorker;
@@ -20,8 +21,9 @@ export async function answerChat({
 }: LocalChatRequest): Promise<LocalAnswer> {
   const startedAt = now();
   const request = readChatRequest(body);
+  const fill: FillSchema = (job) => schemas.fill(job, signal);
   const reply = finishReply(
-    await composeReply(request, new Date(startedAt), (job) => schemas.fill(job, signal)),
+    await composeReply(request, new Date(startedAt), fill, new Turns(signal)),
     request,
   );
   const created = Math.floor(startedAt / 1000);

@@ -1,4 +1,5 @@
 // The whole of local/chat's judgement, in order: what tools brought, JSON if JSON is wanted, tools to call, then rules.
+import type { Turns } from '../turns.ts';
 import type { ChatRequest } from './chat-request.ts';
 import { type Conversation, readConversation } from './conversation.ts';
 import { answerByRules } from './rules/index.ts';
@@ -10,12 +11,17 @@ import { tellToolResults } from './tool-results.ts';
 export type Reply = { type: 'text'; text: string } | { type: 'tool_calls'; calls: PlannedCall[] };
 
 /** @throws LocalRefusal for a schema that cannot be filled. */
-export async function composeReply(request: ChatRequest, now: Date, fill: FillSchema): Promise<Reply> {
+export async function composeReply(
+  request: ChatRequest,
+  now: Date,
+  fill: FillSchema,
+  turns: Turns,
+): Promise<Reply> {
   const conversation = readConversation(request.messages, now);
   const { toolPolicy, format } = request;
   // Tools that were called have answered: they are called again only where the caller insists.
   if (toolPolicy.required || conversation.toolResults.length === 0) {
-    const calls = await planToolCalls(toolPolicy, conversation, fill);
+    const calls = await planToolCalls(toolPolicy, conversation, fill, turns);
     if (calls.length > 0) return { type: 'tool_calls', calls };
   }
   const spoken = speak(conversation);

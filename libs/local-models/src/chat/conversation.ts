@@ -4,13 +4,15 @@ import type { ChatMessage } from './chat-request.ts';
 import type { ImageNote } from './image-note.ts';
 
 /** Characters of one message that the rules read; counting tokens reads all of it. */
-const MESSAGE_LENGTH_READ_MAX = 100_000;
+export const MESSAGE_LENGTH_READ_MAX = 100_000;
 /**
  * Characters of an instruction: the rules' regular expressions read no more, as some take time by the square of it. Of
  * a longer message its beginning and its end are the instruction: a text is brought along between or after them.
  */
 const INSTRUCTION_LENGTH_MAX = 2_000;
-/** Sentences of earlier messages that are searched, the latest kept. */
+/** Characters of all earlier messages that are searched, the latest messages first. */
+const EARLIER_LENGTH_READ_MAX = 200_000;
+/** Sentences that are searched, the latest kept. */
 const STATEMENTS_MAX = 2_000;
 
 export interface Statement {
@@ -58,18 +60,31 @@ function instructionOf(said: string): string {
 
 /** Sentences of the earlier messages and of the present one but for its questions. */
 export function statementsOf({ earlier, said }: Conversation): Statement[] {
-  const before = earlier.flatMap(({ role, text }) =>
-    sentencesOf(text.slice(0, MESSAGE_LENGTH_READ_MAX)).map((sentence) => ({ role, sentence })),
+  const before = latest(earlier).flatMap(({ role, text }) =>
+    sentencesOf(text).map((sentence) => ({ role, sentence })),
   );
   const present = sentencesOf(said).map((sentence) => ({ role: 'user' as const, sentence }));
   return [...before, ...present].filter(({ sentence }) => !sentence.endsWith('?')).slice(-STATEMENTS_MAX);
 }
 
+/** The latest messages, and what is read of them, in order. */
+function latest(messages: readonly ChatMessage[]): Pick<ChatMessage, 'role' | 'text'>[] {
+  const read: Pick<ChatMessage, 'role' | 'text'>[] = [];
+  let left = EARLIER_LENGTH_READ_MAX;
+  for (const { role, text } of messages.toReversed()) {
+    if (left === 0) break;
+    const beginning = text.slice(0, Math.min(left, MESSAGE_LENGTH_READ_MAX));
+    left -= beginning.length;
+    read.push({ role, text: beginning });
+  }
+  return read.reverse();
+}
+
 function freshToolResults(messages: readonly ChatMessage[]): ToolResult[] {
   const start = messages.findLastIndex((message) => message.role !== 'tool') + 1;
-  const calls = messages[start - 1]?.toolCalls ?? [];
+  const tools = new Map(messages[start - 1]?.toolCalls.map(({ id, name }) => [id, name]));
   return messages.slice(start).map(({ answers, text }) => ({
-    tool: calls.find((call) => call.id === answers)?.name ?? 'the tool',
+    tool: tools.get(answers ?? '') ?? 'the tool',
     text: text.slice(0, MESSAGE_LENGTH_READ_MAX),
   }));
 }

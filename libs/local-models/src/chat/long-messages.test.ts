@@ -2,6 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { createLocalModels } from '../local-models.ts';
 import { longestTurn } from '../test-longest-turn.ts';
 
+const LENGTH = 10_000_000;
+const said = (content: string) => ({ role: 'user', content });
+const long = (part: string) => part.repeat(LENGTH / part.length);
+const CALLS = Array.from({ length: 20_000 }, (_, index) => String(index));
+const prose = long('The river floods the valley. ');
+
 async function chat(body: Record<string, unknown>): Promise<void> {
   const answer = await createLocalModels({ now: () => 0 }).answer({
     type: 'language',
@@ -14,6 +20,50 @@ async function chat(body: Record<string, unknown>): Promise<void> {
 }
 
 describe('local/chat', () => {
+  it.each<[string, Record<string, unknown>]>([
+    ['sorts around a run of spaces', { messages: [said(`Sort:\nx${' '.repeat(99_900)}y`)] }],
+    ['trims a run of question marks', { messages: [said(`Upper case:\n${'?'.repeat(99_000)}x`)] }],
+    [
+      'looks for what to turn round in spaces',
+      { messages: [said(`What is${' '.repeat(1_900)}x, reverse y`)] },
+    ],
+    ['summarises a long message', { messages: [said(prose), said('Summarize it')] }],
+    [
+      'recalls from a long conversation',
+      { messages: [...Array(100).fill(said('Ice. '.repeat(20_000))), said('Where is the ice?')] },
+    ],
+    [
+      'tells the results of many tools',
+      {
+        messages: [
+          {
+            role: 'assistant',
+            tool_calls: CALLS.map((id) => ({ id, function: { name: 'f', arguments: '' } })),
+          },
+          ...CALLS.map((id) => ({ role: 'tool', content: '', tool_call_id: id })),
+        ],
+      },
+    ],
+    [
+      'reads a tool of long texts',
+      {
+        messages: [said('Weather in Oslo?')],
+        tools: [
+          {
+            type: 'function',
+            function: {
+              name: 'get_weather',
+              description: long('weather in a city, '),
+              parameters: { properties: { city: { enum: Array(100_000).fill('Oslo') } } },
+            },
+          },
+        ],
+      },
+    ],
+  ])('%s without blocking other calls', async (_, body) => {
+    expect(await longestTurn(() => chat(body))).toBeLessThan(250);
+  });
+
   it('recalls from 1,000 statements of many words without blocking other calls', async () => {
     const letters = 'bcdfghjklmnpqrtv';
     const words = [...letters].flatMap((first) => [...letters].map((second) => first + second)).join(' ');

@@ -1,5 +1,6 @@
 // Which tools a message asks for, by the words that they share, and with which arguments.
 import { identifierStems, keywordsOf, stem, wordsOf } from '../text/words.ts';
+import type { Turns } from '../turns.ts';
 import { findExpression } from './arithmetic/find-expression.ts';
 import type { Tool, ToolPolicy } from './chat-request.ts';
 import type { Conversation } from './conversation.ts';
@@ -27,6 +28,8 @@ const SCORE_MIN = 3;
 /** A further tool is called too when it fits nearly as well as the best. */
 const NEARLY_AS_WELL = 0.75;
 const CALLS_MAX = 8;
+/** Characters of a tool's name, and of its description and parameters together, that are read. */
+const TOOL_LENGTH_READ_MAX = 20_000;
 
 /** Parts of names that say nothing of what a tool is about. */
 const GENERIC = new Set(
@@ -50,6 +53,7 @@ export async function planToolCalls(
   policy: ToolPolicy,
   conversation: Conversation,
   fill: FillSchema,
+  turns: Turns,
 ): Promise<PlannedCall[]> {
   if (policy.tools.length === 0) return [];
   const { instruction } = conversation;
@@ -57,9 +61,12 @@ export async function planToolCalls(
     spoken: new Set(wordsOf(instruction).map(stem)),
     expression: findExpression(instruction)?.expression ?? null,
   };
-  const scored = policy.tools
-    .map((tool) => ({ tool, score: scoreTool(tool, asked) }))
-    .sort((a, b) => b.score - a.score);
+  const scored: { tool: Tool; score: number }[] = [];
+  for (const tool of policy.tools) {
+    scored.push({ tool, score: scoreTool(tool, asked) });
+    if (turns.over) await turns.next();
+  }
+  scored.sort((a, b) => b.score - a.score);
   const best = scored[0]?.score ?? 0;
   const least = Math.max(SCORE_MIN, best * NEARLY_AS_WELL);
   const fitting = scored.filter(({ score }) => score >= least).slice(0, policy.parallel ? CALLS_MAX : 1);
@@ -77,10 +84,8 @@ async function plan(tool: Tool, { said, now }: Conversation, fill: FillSchema): 
 }
 
 function scoreTool(tool: Tool, { spoken, expression }: Asked): number {
-  const name = identifierStems(tool.name).filter((part) => !GENERIC.has(part));
-  const described = new Set(
-    [...keywordsOf(tool.description), ...parameterWords(tool)].filter((word) => !GENERIC.has(word)),
-  );
+  const name = identifierStems(tool.name.slice(0, TOOL_LENGTH_READ_MAX)).filter((part) => !GENERIC.has(part));
+  const described = describingStems(tool).difference(GENERIC);
   const byName = name.filter((part) => spoken.has(part)).length * NAME_WEIGHT;
   const byWords = [...described].filter((word) => spoken.has(word) && !name.includes(word)).length;
   return byName + byWords + (calculates(name, described, expression) ? NAME_WEIGHT : 0);
@@ -98,13 +103,26 @@ function calculates(
   return [...name, ...described].some((word) => CALCULATING.has(word));
 }
 
-/** Names, descriptions and enum values of the parameters. */
-function parameterWords({ parameters }: Tool): string[] {
-  if (!isSchema(parameters.properties)) return [];
-  return Object.entries(parameters.properties).flatMap(([name, property]) => {
-    const description =
-      isSchema(property) && typeof property.description === 'string' ? property.description : '';
-    const values = isSchema(property) && Array.isArray(property.enum) ? property.enum.map(String) : [];
-    return [...identifierStems(name), ...keywordsOf(description), ...values.flatMap(keywordsOf)];
-  });
+function describingStems(tool: Tool): Set<string> {
+  const stems = new Set<string>();
+  let left = TOOL_LENGTH_READ_MAX;
+  for (const { text, stemsOf } of describingTexts(tool)) {
+    if (left <= 0) break;
+    for (const one of stemsOf(text.slice(0, left))) stems.add(one);
+    left -= text.length + 1;
+  }
+  return stems;
+}
+
+/** The description, and names, descriptions and enum values of the parameters. */
+function* describingTexts({ description, parameters }: Tool) {
+  yield { text: description, stemsOf: keywordsOf };
+  if (!isSchema(parameters.properties)) return;
+  for (const [name, property] of Object.entries(parameters.properties)) {
+    yield { text: name, stemsOf: identifierStems };
+    if (!isSchema(property)) continue;
+    if (typeof property.description === 'string') yield { text: property.description, stemsOf: keywordsOf };
+    if (Array.isArray(property.enum))
+      for (const value of property.enum) yield { text: String(value), stemsOf: keywordsOf };
+  }
 }

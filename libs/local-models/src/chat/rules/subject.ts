@@ -21,7 +21,14 @@ export function textAfterInstruction(text: string): string | null {
 /** Quoted text, else what follows a colon or line break, else what `rest` captures in its first group. */
 export function subjectOf({ said, instruction }: Conversation, rest: RegExp): string | null {
   const subject = quotedIn(said) ?? textAfterInstruction(said) ?? rest.exec(instruction)?.[1];
-  return subject === undefined || subject === null
-    ? null
-    : subject.trim().replace(/^["'“]|["'”]?[?.!]*$/g, '');
+  return subject === undefined || subject === null ? null : bare(subject.trim());
+}
+
+/** Without the punctuation at its end and the quotation marks around it. */
+function bare(text: string): string {
+  const start = /^["'“]/.test(text) ? 1 : 0;
+  let end = text.length;
+  while (end > start && '?.!'.includes(text.charAt(end - 1))) end -= 1;
+  if (end > start && `"'”`.includes(text.charAt(end - 1))) end -= 1;
+  return text.slice(start, end);
 }

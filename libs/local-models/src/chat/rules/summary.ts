@@ -2,11 +2,13 @@
 // stand and in their order. It extracts, it does not write.
 import { sentencesOf } from '../../text/sentences.ts';
 import { keywordsOf, wordsOf } from '../../text/words.ts';
-import type { Conversation } from '../conversation.ts';
+import { type Conversation, MESSAGE_LENGTH_READ_MAX } from '../conversation.ts';
 import { textAfterInstruction } from './subject.ts';
 
 /** Sentences compared with one another: their number squared is the work. */
 const SENTENCES_RANKED_MAX = 300;
+/** Keywords of a sentence that are compared; longer sentences are lists or no prose. */
+const SENTENCE_KEYWORDS_MAX = 50;
 const ROUNDS = 30;
 const DAMPING = 0.85;
 const SENTENCES_DEFAULT_MAX = 3;
@@ -28,7 +30,8 @@ export function summary(conversation: Conversation): string | null {
 function summarise(text: string, count?: number): string {
   const sentences = sentencesOf(text).slice(0, SENTENCES_RANKED_MAX);
   const wanted = count ?? Math.min(SENTENCES_DEFAULT_MAX, Math.ceil(sentences.length / 4));
-  const ranks = rankSentences(sentences.map((sentence) => new Set(keywordsOf(sentence))));
+  const keywords = sentences.map((sentence) => keywordsOf(sentence).slice(0, SENTENCE_KEYWORDS_MAX));
+  const ranks = rankSentences(keywords.map((words) => new Set(words)));
   const best = sentences
     .map((sentence, index) => ({ sentence, index, rank: ranks[index] ?? 0 }))
     .sort((a, b) => b.rank - a.rank || a.index - b.index)
@@ -42,7 +45,9 @@ function summarise(text: string, count?: number): string {
 function textToSummarise({ said, earlier }: Conversation): string | null {
   const brought = textAfterInstruction(said) ?? said.replace(/^[^.!?]*\b(?:summari[sz]e|tl;?dr)\b\W*/i, '');
   if (wordsOf(brought).length >= TEXT_WORDS_MIN) return brought;
-  const longest = earlier.map(({ text }) => text).sort((a, b) => b.length - a.length)[0] ?? '';
+  const longest = earlier
+    .map(({ text }) => text.slice(0, MESSAGE_LENGTH_READ_MAX))
+    .reduce((a, b) => (b.length > a.length ? b : a), '');
   return wordsOf(longest).length >= TEXT_WORDS_MIN ? longest : null;
 }
 

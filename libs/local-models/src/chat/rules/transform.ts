@@ -19,7 +19,7 @@ const VERB = String.raw`(?:please\s+|can you\s+)*(?:revers\w*|upper[- ]?case|low
 const OBJECT = String.raw`(?:(?:the|this|these|following|word|words|name|names|list|string|text|phrase|sentence|letters|numbers|items|of|in)\s+)*`;
 const MANNER = String.raw`(?:\s+(?:in|to|into|alphabetically|backwards?|in order)\b.*)?`;
 const REST = new RegExp(String.raw`^${VERB}\s+${OBJECT}(.+?)${MANNER}[?.!]*$`, 'is');
-const BACKWARDS_REST = /\bwhat is\s+(.+?)\s+(?:reversed|backwards?|in (?:upper|lower)[- ]?case)[?.!]*$/is;
+const BACKWARDS_REST = /\bwhat is\s+(\S.*?)\s(?:reversed|backwards?|in (?:upper|lower)[- ]?case)[?.!]*$/is;
 
 export function transform(conversation: Conversation): string | null {
   const asked = TRANSFORMS.find(({ asks }) => asks.test(conversation.instruction));
@@ -42,7 +42,7 @@ function titleCase(text: string): string {
 function sortItems(text: string): string {
   const separator = text.includes('\n') ? '\n' : ', ';
   const items = text
-    .split(/\n|,\s*(?:and\s+)?|\s+and\s+/)
+    .split(/\n|,\s*(?:and\s+)?|\sand\s/)
     .map((item) => item.trim())
     .filter((item) => item !== '');
   const parts = items.length > 1 ? items : text.split(/\s+/);

@@ -15,7 +15,7 @@ export async function answerDecisions({ body, signal }: LocalRequest): Promise<L
   const facts = factsOf(state);
   const answers: [string, Answer][] = [];
   for (const [name, question] of Object.entries(questions)) {
-    answers.push([name, answerQuestion(facts, question)]);
+    answers.push([name, await answerQuestion(facts, question, turns)]);
     if (turns.over) await turns.next();
   }
   const asked = (body as { questions: unknown }).questions;

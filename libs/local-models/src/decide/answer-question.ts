@@ -1,7 +1,8 @@
 // Answers one question: collects evidence for each possible answer and applies a softmax.
+import type { Turns } from '../turns.ts';
 import { evidenceFor } from './evidence.ts';
 import { type Facts, meaningOf } from './facts.ts';
-import type { Option, Question } from './question.ts';
+import type { Question } from './question.ts';
 
 export type Answer =
   | { type: 'boolean'; probability: number }
@@ -26,7 +27,7 @@ const DIGITS = 6;
 /** Characters that are read of a question, and of the name and description of an option. */
 const TEXT_CHARS_MAX = 2_000;
 
-export function answerQuestion(facts: Facts, asked: Question): Answer {
+export async function answerQuestion(facts: Facts, asked: Question, turns: Turns): Promise<Answer> {
   const question = shortened(asked);
   const nothingKnown = facts.fields.length === 0 && facts.statements.length === 0;
   if (nothingKnown || isEmpty(question)) return REFUSAL;
@@ -34,9 +35,9 @@ export function answerQuestion(facts: Facts, asked: Question): Answer {
     case 'boolean':
       return answerBoolean(facts, question);
     case 'choice':
-      return answerChoice(facts, question);
+      return answerChoice(facts, question, turns);
     case 'score':
-      return answerScore(facts, question);
+      return answerScore(facts, question, turns);
     default:
       return question.type satisfies never;
   }
@@ -55,23 +56,24 @@ function shortened(question: Question): Question {
 /** Whether the question has no words to compare. */
 function isEmpty({ instructions, options, type }: Question): boolean {
   if (type === 'choice' && options.length === 0) return true;
-  const said = options.map(({ name, description }) => `${name} ${description}`).join(' ');
-  return meaningOf(`${instructions} ${said}`).length === 0 && !/\d/.test(instructions);
+  const said = options.flatMap(({ name, description }) => [name, description]);
+  return ![instructions, ...said].some((text) => meaningOf(text).length > 0) && !/\d/.test(instructions);
 }
 
 function answerBoolean(facts: Facts, { instructions, options }: Question): Answer {
   const criterion = (name: string) => options.find((option) => option.name === name)?.description ?? '';
-  let evidence = evidenceFor(facts, { text: instructions, context: '', kind: 'claim' });
-  if (criterion('true'))
-    evidence += evidenceFor(facts, { text: criterion('true'), context: instructions, kind: 'claim' });
+  let evidence = evidenceFor(facts, { text: instructions, context: [], kind: 'claim' });
+  const context = meaningOf(instructions);
+  if (criterion('true')) evidence += evidenceFor(facts, { text: criterion('true'), context, kind: 'claim' });
   if (criterion('false'))
-    evidence -= evidenceFor(facts, { text: criterion('false'), context: instructions, kind: 'claim' });
+    evidence -= evidenceFor(facts, { text: criterion('false'), context, kind: 'claim' });
   const logOdds = evidence === 0 ? UNMENTIONED_LOG_ODDS : evidence * LOG_ODDS_PER_EVIDENCE;
   return { type: 'boolean', probability: rounded(1 / (1 + Math.exp(-logOdds))) };
 }
 
-function answerChoice(facts: Facts, { instructions, options }: Question): Answer {
-  const distribution = softmax(weigh(facts, instructions, options));
+async function answerChoice(facts: Facts, question: Question, turns: Turns): Promise<Answer> {
+  const { options } = question;
+  const distribution = softmax(await weigh(facts, question, turns));
   const best = indexOfMax(distribution);
   return {
     type: 'choice',
@@ -83,8 +85,9 @@ function answerChoice(facts: Facts, { instructions, options }: Question): Answer
   };
 }
 
-function answerScore(facts: Facts, { instructions, options }: Question): Answer {
-  const evidence = weigh(facts, instructions, options);
+async function answerScore(facts: Facts, question: Question, turns: Turns): Promise<Answer> {
+  const { instructions, options } = question;
+  const evidence = await weigh(facts, question, turns);
   const described = evidence.some((one) => one !== evidence[0]);
   const levels = described ? evidence : alongScale(facts, instructions, options.length || LEVELS_DEFAULT);
   const distribution = softmax(levels);
@@ -99,18 +102,22 @@ function answerScore(facts: Facts, { instructions, options }: Question): Answer 
   };
 }
 
-function weigh(facts: Facts, instructions: string, options: Option[]): number[] {
-  return options.map(({ name, description }) => {
-    const ofName = evidenceFor(facts, { text: name, context: instructions, kind: 'topic' });
-    return description === ''
-      ? ofName
-      : ofName + evidenceFor(facts, { text: description, context: instructions, kind: 'topic' });
-  });
+async function weigh(facts: Facts, { instructions, options }: Question, turns: Turns): Promise<number[]> {
+  const context = meaningOf(instructions);
+  const evidence: number[] = [];
+  for (const { name, description } of options) {
+    const ofName = evidenceFor(facts, { text: name, context, kind: 'topic' });
+    const ofDescription =
+      description === '' ? 0 : evidenceFor(facts, { text: description, context, kind: 'topic' });
+    evidence.push(ofName + ofDescription);
+    if (turns.over) await turns.next();
+  }
+  return evidence;
 }
 
 /** Levels without descriptions: more evidence gives a higher level. */
 function alongScale(facts: Facts, instructions: string, count: number): number[] {
-  const evidence = Math.max(0, evidenceFor(facts, { text: instructions, context: '', kind: 'claim' }));
+  const evidence = Math.max(0, evidenceFor(facts, { text: instructions, context: [], kind: 'claim' }));
   const position = (count - 1) * (1 - Math.exp(-evidence / SCALE_EVIDENCE));
   return Array.from({ length: count }, (_, level) => -SCALE_SHARPNESS * (level - position) ** 2);
 }

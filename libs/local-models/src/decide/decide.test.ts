@@ -51,6 +51,16 @@ it('reads the beginning of a long description, and does not keep other calls wai
   expect(await longestTurn(() => ask({ items }, question))).toBeLessThan(1_000);
 });
 
+it('compares many options with many numbers without blocking other calls', async () => {
+  const state = Array(1_600).fill('1 2 3 4 5 6 7 8 9 10 11 12.').join('\n');
+  const options = Array.from({ length: 30 }, (_, option) => {
+    const words = Array.from({ length: 300 }, (_, word) => `w${option}x${word}`).join(' ');
+    return { name: `over 12 ${words}`, description: `over 12 ${words}` };
+  });
+  const instructions = Array.from({ length: 300 }, (_, word) => `q${word}`).join(' ');
+  expect(await longestTurn(() => ask(state, { type: 'choice', instructions, options }))).toBeLessThan(250);
+});
+
 describe('a boolean question', () => {
   it.each([
     [ORDER, 'Is the amount over 100?', true],

@@ -1,6 +1,6 @@
 // Evidence of the facts for a description: positive for it, negative against it, 0 when it is not mentioned.
 import { shownBy } from '../text/concepts.ts';
-import { type Facts, type Field, isNegated, meaningOf } from './facts.ts';
+import { type Facts, isNegated, meaningOf } from './facts.ts';
 import { comparisonIn } from './numbers.ts';
 
 /** A decisive field or number outweighs any number of words. */
@@ -10,10 +10,10 @@ const CONCEPT_WEIGHT = 1.2;
 /** Maximum mentions of a concept that count. */
 const CONCEPT_MENTIONS_MAX = 4;
 
-/** A parsed description. `context` is its subject, e.g. the question that an option belongs to. */
+/** A parsed description. `context` is the meaning of its subject, e.g. of the question that an option belongs to. */
 export interface Description {
   text: string;
-  context: string;
+  context: readonly string[];
   /**
    * A negated claim is evidence against it. A negated topic is still a mention: "my parcel has not arrived" is about
    * parcels.
@@ -34,10 +34,10 @@ export function evidenceFor(facts: Facts, { text, context, kind }: Description):
 }
 
 /** 1 or -1 when the text compares a number with one of the facts; otherwise null. */
-function byNumber(facts: Facts, text: string, context: string): 1 | -1 | null {
+function byNumber(facts: Facts, text: string, context: readonly string[]): 1 | -1 | null {
   const comparison = comparisonIn(text);
   if (!comparison) return null;
-  const about = meaningOf(`${context} ${text.replace(comparison.words, ' ')}`);
+  const about = new Set([...context, ...meaningOf(text.replace(comparison.words, ' '))]);
   const value = numberAbout(facts, about);
   if (value === null) return null;
   // "not more than" is a single comparison: its "not" does not negate the rest.
@@ -46,55 +46,47 @@ function byNumber(facts: Facts, text: string, context: string): 1 | -1 | null {
 }
 
 /** The number whose field or sentence shares most words; without a match, the only number. */
-function numberAbout({ fields, statements }: Facts, about: string[]): number | null {
-  const numeric = fields.filter(
-    (field): field is Field & { value: number } => typeof field.value === 'number',
-  );
-  const candidates = [
-    ...numeric.map(({ path, value }) => ({ stems: new Set(path), value })),
-    ...statements.flatMap(({ stems, numbers }) => numbers.map((value) => ({ stems, value }))),
-  ];
+function numberAbout({ numbers, onlyNumber }: Facts, about: ReadonlySet<string>): number | null {
   let best: { value: number; shared: number } | null = null;
-  for (const { stems, value } of candidates) {
-    const shared = about.filter((one) => stems.has(one)).length;
+  for (const { stems, value } of numbers) {
+    const shared = about.intersection(stems).size;
     if (shared > (best?.shared ?? 0)) best = { value, shared };
   }
-  const values = new Set(candidates.map(({ value }) => value));
-  return best?.value ?? (values.size === 1 ? ([...values][0] ?? null) : null);
+  return best?.value ?? onlyNumber;
 }
 
 /** Evidence of a field that the words name: its truth, or whether they also name its value. */
-function byField({ fields }: Facts, text: string, context: string): 1 | -1 | null {
+function byField({ fields }: Facts, text: string, context: readonly string[]): 1 | -1 | null {
   const said = new Set(meaningOf(text));
-  const about = new Set([...said, ...meaningOf(context)]);
+  const about = new Set([...said, ...context]);
   let answer: 1 | -1 | null = null;
   for (const { path, value } of fields) {
-    const named = path.at(-1) !== undefined && path.slice(-1).every((step) => about.has(step));
-    const truth = typeof value === 'boolean' ? named && (value ? 1 : -1) : byValue(said, path, value, named);
+    if (!about.has(path.at(-1) ?? '')) continue;
+    const truth = typeof value === 'boolean' ? (value ? 1 : -1) : byValue(said, path, value);
     if (truth === 1) return 1;
     if (truth === -1) answer = -1;
   }
   return answer;
 }
 
-function byValue(said: Set<string>, path: string[], value: string | number, named: boolean): 1 | -1 | false {
+/** Whether the words also name the value of the field that they name; null when they name no value. */
+function byValue(said: ReadonlySet<string>, path: string[], value: string | number): 1 | -1 | null {
   const words = typeof value === 'number' ? [String(value)] : meaningOf(value.slice(0, 200));
-  if (!named || words.length === 0 || words.length > 4) return false;
-  const other = [...said].filter((one) => !path.includes(one));
-  if (other.length === 0) return false;
+  if (words.length === 0 || words.length > 4) return null;
+  if (said.isSubsetOf(new Set(path))) return null;
   return words.every((word) => said.has(word)) ? 1 : -1;
 }
 
 /** The best match of the words with one statement, plus every mention of the named concept. */
 function byWords({ statements }: Facts, text: string, weightOf: (negated: boolean) => number): number {
-  const words = meaningOf(text);
-  if (words.length === 0) return 0;
-  const shows = shownBy(words);
+  const words = new Set(meaningOf(text));
+  if (words.size === 0) return 0;
+  const shows = shownBy([...words]);
   let best = 0;
   let mentions = 0;
   for (const { stems, negated } of statements) {
     const weight = weightOf(negated);
-    const share = words.filter((word) => stems.has(word)).length / words.length;
+    const share = words.intersection(stems).size / words.size;
     if (share > Math.abs(best)) best = weight * share;
     // "Not good" is no praise, whatever the question.
     for (const shown of shows.words)

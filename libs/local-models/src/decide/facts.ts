@@ -1,6 +1,6 @@
 // The facts in a state: its fields (JSON, or lines of `key: value`) and its statements, as stems with negation.
 import { sentencesOf } from '../text/sentences.ts';
-import { identifierStems, isStopWord, keywordsOf, stem, wordsOf } from '../text/words.ts';
+import { identifierStems, keywordsOf, wordsOf } from '../text/words.ts';
 import { numbersIn } from './numbers.ts';
 
 export interface Field {
@@ -12,12 +12,15 @@ export interface Field {
 interface Statement {
   stems: ReadonlySet<string>;
   negated: boolean;
-  numbers: number[];
 }
 
 export interface Facts {
   fields: Field[];
   statements: Statement[];
+  /** The first number of each field and statement. */
+  numbers: { stems: ReadonlySet<string>; value: number }[];
+  /** The number of a state that has no other. */
+  onlyNumber: number | null;
 }
 
 /** Maximum length of a state's texts that is read, and maximum values of a JSON state: a call may ask 300 questions. */
@@ -34,15 +37,31 @@ const CLAUSE_END = /[;,]\s+|\s+(?:but|however|although|though|while|whereas)\s+/
 const LABELLED = /^\s*[-*]?\s*([\p{L}][\p{L}\p{N} _-]{0,40}?)\s*[:=]\s*(\S.*)$/u;
 
 export function factsOf(state: unknown): Facts {
-  const facts: Facts = { fields: [], statements: [] };
-  const reading = { lengthLeft: STATE_LENGTH_READ_MAX };
-  if (typeof state === 'string') addText(facts, read(reading, state));
-  else addJson(facts, reading, [], state, 0);
-  return facts;
+  const reading: Reading = { fields: [], statements: [], lengthLeft: STATE_LENGTH_READ_MAX };
+  if (typeof state === 'string') addText(reading, read(reading, state));
+  else addJson(reading, [], state, 0);
+  const { fields, statements } = reading;
+  const counted = [
+    ...fields.flatMap(({ path, value }) =>
+      typeof value === 'number' ? [{ stems: new Set(path), numbers: [value] }] : [],
+    ),
+    ...statements,
+  ];
+  const values = new Set(counted.flatMap(({ numbers }) => numbers));
+  return {
+    fields,
+    statements,
+    numbers: counted.flatMap(({ stems, numbers: [value] }) =>
+      value === undefined ? [] : [{ stems, value }],
+    ),
+    onlyNumber: values.size === 1 ? ([...values][0] ?? null) : null,
+  };
 }
 
-/** The remaining length and values that may be read of a state. */
+/** What was read of a state, and the remaining length that may be read. */
 interface Reading {
+  fields: Field[];
+  statements: (Statement & { numbers: number[] })[];
   lengthLeft: number;
 }
 
@@ -59,36 +78,36 @@ export function isNegated(text: string): boolean {
   return denials.length % 2 === 1;
 }
 
-function addText(facts: Facts, text: string): void {
+function addText(reading: Reading, text: string): void {
   for (const line of text.split('\n')) {
     const [, label, value] = LABELLED.exec(line) ?? [];
-    if (label && value && facts.fields.length < STATE_FIELDS_MAX)
-      addField(facts, identifierStems(label), value.trim());
+    if (label && value && reading.fields.length < STATE_FIELDS_MAX)
+      addField(reading, identifierStems(label), value.trim());
   }
   for (const sentence of sentencesOf(text))
-    for (const clause of sentence.split(CLAUSE_END)) addStatement(facts, clause, []);
+    for (const clause of sentence.split(CLAUSE_END)) addStatement(reading, clause, []);
 }
 
-function addJson(facts: Facts, reading: Reading, path: string[], value: unknown, depth: number): void {
-  if (facts.fields.length >= STATE_FIELDS_MAX || depth > DEPTH_MAX) return;
+function addJson(reading: Reading, path: string[], value: unknown, depth: number): void {
+  if (reading.fields.length >= STATE_FIELDS_MAX || depth > DEPTH_MAX) return;
   if (typeof value === 'object' && value !== null)
     for (const [key, inner] of Object.entries(value)) {
       const step = Array.isArray(value) ? [] : identifierStems(key);
-      addJson(facts, reading, [...path, ...step], inner, depth + 1);
+      addJson(reading, [...path, ...step], inner, depth + 1);
     }
   else if (typeof value === 'string') {
     const text = read(reading, value);
-    addField(facts, path, text);
+    addField(reading, path, text);
     for (const sentence of sentencesOf(text))
-      for (const clause of sentence.split(CLAUSE_END)) addStatement(facts, clause, path);
-  } else if (typeof value === 'number' || typeof value === 'boolean') addField(facts, path, value);
+      for (const clause of sentence.split(CLAUSE_END)) addStatement(reading, clause, path);
+  } else if (typeof value === 'number' || typeof value === 'boolean') addField(reading, path, value);
 }
 
-function addField({ fields }: Facts, path: string[], value: string | number | boolean): void {
+function addField({ fields }: Reading, path: string[], value: string | number | boolean): void {
   fields.push({ path, value: typeof value === 'string' ? typed(value) : value });
 }
 
-function addStatement({ statements }: Facts, text: string, path: string[]): void {
+function addStatement({ statements }: Reading, text: string, path: string[]): void {
   if (text.trim() === '' || statements.length >= STATEMENTS_MAX) return;
   statements.push({
     stems: new Set([...path, ...keywordsOf(text)]),
@@ -104,16 +123,7 @@ function typed(value: string): string | number | boolean {
   return number !== undefined && more.length === 0 && wordsOf(value).length <= 2 ? number : value;
 }
 
-/** Stems of the meaningful words; of all words if none is meaningful. */
+/** Stems of the meaningful words, each once. */
 export function meaningOf(text: string): string[] {
-  const keywords = [...new Set(keywordsOf(text))];
-  return keywords.length > 0
-    ? keywords
-    : [
-        ...new Set(
-          wordsOf(text)
-            .filter((word) => !isStopWord(word))
-            .map(stem),
-        ),
-      ];
+  return [...new Set(keywordsOf(text))];
 }

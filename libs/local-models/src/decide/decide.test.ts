@@ -61,6 +61,18 @@ it('compares many options with many numbers without blocking other calls', async
   expect(await longestTurn(() => ask(state, { type: 'choice', instructions, options }))).toBeLessThan(250);
 });
 
+it('reads the beginning of long keys without blocking other calls', async () => {
+  const key = Array.from({ length: 10_000 }, (_, word) => `w${word}`).join(' ');
+  const state = { [`amount ${key}`]: { [key]: Array(1_900).fill('a word'), amount: 120 } };
+  const question = { type: 'boolean', instructions: 'Is the amount over 100?' };
+  let probability = 0;
+  const turn = await longestTurn(async () => {
+    ({ probability } = await ask(state, question));
+  });
+  expect(turn).toBeLessThan(250);
+  expect(probability).toBeGreaterThan(0.9);
+});
+
 describe('a boolean question', () => {
   it.each([
     [ORDER, 'Is the amount over 100?', true],

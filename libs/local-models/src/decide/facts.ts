@@ -26,6 +26,11 @@ export interface Facts {
 /** Maximum length of a state's texts that is read, and maximum values of a JSON state: a call may ask 300 questions. */
 export const STATE_LENGTH_READ_MAX = 50_000;
 const STATE_FIELDS_MAX = 2_000;
+/** Values of a JSON state that are visited, with objects, lists and null. */
+const STATE_VALUES_MAX = 10_000;
+/** Characters of a key that are read, and stems of a path, the last kept: each field has its own path. */
+const KEY_LENGTH_READ_MAX = 200;
+const PATH_LENGTH_MAX = 50;
 const STATEMENTS_MAX = 2_000;
 const DEPTH_MAX = 50;
 
@@ -37,7 +42,12 @@ const CLAUSE_END = /[;,]\s+|\s+(?:but|however|although|though|while|whereas)\s+/
 const LABELLED = /^\s*[-*]?\s*([\p{L}][\p{L}\p{N} _-]{0,40}?)\s*[:=]\s*(\S.*)$/u;
 
 export function factsOf(state: unknown): Facts {
-  const reading: Reading = { fields: [], statements: [], lengthLeft: STATE_LENGTH_READ_MAX };
+  const reading: Reading = {
+    fields: [],
+    statements: [],
+    lengthLeft: STATE_LENGTH_READ_MAX,
+    valuesLeft: STATE_VALUES_MAX,
+  };
   if (typeof state === 'string') addText(reading, read(reading, state));
   else addJson(reading, [], state, 0);
   const { fields, statements } = reading;
@@ -58,11 +68,12 @@ export function factsOf(state: unknown): Facts {
   };
 }
 
-/** What was read of a state, and the remaining length that may be read. */
+/** What was read of a state, and the remaining length and values that may be read. */
 interface Reading {
   fields: Field[];
   statements: (Statement & { numbers: number[] })[];
   lengthLeft: number;
+  valuesLeft: number;
 }
 
 /** Collapses runs of whitespace, since the patterns here take quadratic time in the length of a run. */
@@ -89,11 +100,13 @@ function addText(reading: Reading, text: string): void {
 }
 
 function addJson(reading: Reading, path: string[], value: unknown, depth: number): void {
+  reading.valuesLeft -= 1;
   if (reading.fields.length >= STATE_FIELDS_MAX || depth > DEPTH_MAX) return;
   if (typeof value === 'object' && value !== null)
     for (const [key, inner] of Object.entries(value)) {
-      const step = Array.isArray(value) ? [] : identifierStems(key);
-      addJson(reading, [...path, ...step], inner, depth + 1);
+      if (reading.valuesLeft <= 0) return;
+      const step = Array.isArray(value) ? [] : identifierStems(key.slice(0, KEY_LENGTH_READ_MAX));
+      addJson(reading, [...path, ...step].slice(-PATH_LENGTH_MAX), inner, depth + 1);
     }
   else if (typeof value === 'string') {
     const text = read(reading, value);

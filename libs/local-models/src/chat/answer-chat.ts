@@ -6,7 +6,7 @@ import { Turns } from '../turns.ts';
 import { chatCompletion, chatCompletionChunks, finishReply } from './chat-completion.ts';
 import { readChatRequest } from './chat-request.ts';
 import { composeReply } from './compose-reply.ts';
-import type { FillSchema, SchemaWorker } from './schema/schema-worker.ts';
+import type { SchemaWorker } from './schema/schema-worker.ts';
 
 export interface LocalChatRequest extends LocalRequest {
   schemas: SchemaWorker;
@@ -21,7 +21,7 @@ export async function answerChat({
 }: LocalChatRequest): Promise<LocalAnswer> {
   const startedAt = now();
   const request = readChatRequest(body);
-  const fill: FillSchema = (job) => schemas.fill(job, signal);
+  const fill = schemas.forCall(signal);
   const reply = finishReply(
     await composeReply(request, new Date(startedAt), fill, new Turns(signal)),
     request,

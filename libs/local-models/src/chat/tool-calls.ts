@@ -71,7 +71,10 @@ export async function planToolCalls(
   const least = Math.max(SCORE_MIN, best * NEARLY_AS_WELL);
   const fitting = scored.filter(({ score }) => score >= least).slice(0, policy.parallel ? CALLS_MAX : 1);
   const called = fitting.length === 0 && policy.required ? scored.slice(0, 1) : fitting;
-  return Promise.all(called.map(({ tool }) => plan(tool, conversation, fill)));
+  const calls: PlannedCall[] = [];
+  // One after the other: a refusal leaves no schema of this call waiting for the thread.
+  for (const { tool } of called) calls.push(await plan(tool, conversation, fill));
+  return calls;
 }
 
 async function plan(tool: Tool, { said, now }: Conversation, fill: FillSchema): Promise<PlannedCall> {

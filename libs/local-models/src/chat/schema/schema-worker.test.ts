@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { createLocalModels } from '../../local-models.ts';
 import { LocalRefusal } from '../../local-refusal.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { SchemaWorker } from './schema-worker.ts';
@@ -7,7 +8,7 @@ const context = { now: new Date(0), freeText: 'a reply', plainText: 'a topic', a
 const here = new AbortController().signal;
 const worker = new SchemaWorker();
 const fill = (schema: JsonSchema, text = 'x', signal = here) =>
-  worker.fill({ schema, text, context }, signal);
+  worker.forCall(signal)({ schema, text, context });
 
 /** At most this much work of the router's own thread, whatever the schema. */
 const CPU_MS_MAX = 250;
@@ -52,6 +53,31 @@ describe('a schema worker', () => {
     const { value } = await fill(schema);
     expect(value).toMatchObject({ kind: 'a', size: expect.any(Number), reason: expect.any(String) });
     expect(await fill(schema)).toEqual({ value, found: 0 });
+  });
+
+  it('fills no further tool of a call that was refused', async () => {
+    const models = createLocalModels({ now: () => 0 });
+    const chat = async (body: Record<string, unknown>) => {
+      const json = Buffer.from(JSON.stringify({ model: 'local/chat', ...body }));
+      const call = { type: 'language', model: 'chat', body: json, stream: false, signal: here } as const;
+      return (await models.answer(call)).status;
+    };
+    const endless = { type: 'string', pattern: '^(a+)+$' };
+    const tools = Array.from({ length: 8 }, (_, index) => ({
+      type: 'function',
+      function: {
+        name: `get_weather_forecast_${index}`,
+        parameters: { properties: { text: endless }, required: ['text'] },
+      },
+    }));
+    const content = `weather forecast for "${'a'.repeat(60)}!"`;
+    expect(await chat({ messages: [{ role: 'user', content }], tools })).toBe(400);
+    const schema = { type: 'object', properties: { size: { type: 'integer' } } };
+    const response_format = { type: 'json_schema', json_schema: { name: 'size', schema } };
+    const startedAt = performance.now();
+    expect(await chat({ messages: [{ role: 'user', content: 'size: 7' }], response_format })).toBe(200);
+    // The seven others would take 14 s.
+    expect(performance.now() - startedAt).toBeLessThan(3_000);
   });
 
   it('lets a caller leave while it waits', async () => {

@@ -13,12 +13,13 @@ export interface FillJob {
   context: StringContext;
 }
 
+/** Fills the schema from the text. @throws LocalRefusal 400 naming the reason, the signal's reason */
 export type FillSchema = (job: FillJob) => Promise<Filled>;
 
 /** What the thread answers; `refusal` says why the schema cannot be filled. */
 export type FillAnswer = { filled: Filled } | { refusal: string };
 
-/** Usual schemas take a few milliseconds. */
+/** Of all schemas of a call, which are one for each tool that it calls. Usual schemas take a few milliseconds. */
 const FILL_MS_MAX = 2_000;
 /** Usually a tenth of a second; longer on a busy machine. */
 const START_MS_MAX = 30_000;
@@ -28,22 +29,26 @@ export class SchemaWorker {
   #thread: Worker | null = null;
   readonly #turn = new Places(1);
 
-  /** Fills the schema from the text. @throws LocalRefusal 400 naming the reason, the signal's reason */
-  fill(job: FillJob, signal: AbortSignal): Promise<Filled> {
-    return this.#turn.run(signal, async () => {
-      const answer = await this.#ask(job);
-      if ('filled' in answer) return answer.filled;
-      const message = `local/chat cannot fill this JSON schema: ${answer.refusal}`;
-      throw new LocalRefusal(400, 'invalid_request', message, null);
-    });
+  /** Fills the schemas of one call, one after the other. */
+  forCall(signal: AbortSignal): FillSchema {
+    let msLeft = FILL_MS_MAX;
+    return (job) =>
+      this.#turn.run(signal, async () => {
+        const thread = this.#thread ?? (await startThread());
+        this.#thread = thread;
+        const startedAt = performance.now();
+        const answer = await this.#ask(thread, job, msLeft);
+        msLeft = Math.max(0, Math.floor(msLeft - (performance.now() - startedAt)));
+        if ('filled' in answer) return answer.filled;
+        const message = `local/chat cannot fill this JSON schema: ${answer.refusal}`;
+        throw new LocalRefusal(400, 'invalid_request', message, null);
+      });
   }
 
-  async #ask(job: FillJob): Promise<FillAnswer> {
-    const thread = this.#thread ?? (await startThread());
-    this.#thread = thread;
+  async #ask(thread: Worker, job: FillJob, msMax: number): Promise<FillAnswer> {
     try {
       thread.postMessage(job);
-      const [answer] = await once(thread, 'message', { signal: AbortSignal.timeout(FILL_MS_MAX) });
+      const [answer] = await once(thread, 'message', { signal: AbortSignal.timeout(msMax) });
       return answer as FillAnswer;
     } catch {
       this.#thread = null;

@@ -39,12 +39,15 @@ interface LocalModels {
 interface Deps {
   /** Milliseconds since the epoch. */
   now: () => number;
-  places: Places;
+  transcriptions: Places;
+  speeches: Places;
   schemas: SchemaWorker;
 }
 
 /** Transcriptions that run at once in a process: each takes a core and 100 MB, the others wait their turn. */
 const TRANSCRIPTIONS_AT_ONCE = 2;
+/** Speeches that run at once: two programs each, until the caller has read nearly all; the others wait their turn. */
+const SPEECHES_AT_ONCE = 8;
 
 type LocalModel = (request: LocalChatRequest) => LocalAnswer | Promise<LocalAnswer>;
 
@@ -54,12 +57,16 @@ const LOCAL_MODELS: Partial<Record<ModelType, Readonly<Record<string, LocalModel
   decision: { decide: answerDecisions },
   image: { image: answerImages },
   rerank: { rerank: answerRerank },
-  speech: { speech: answerSpeech },
 };
 
-/** The local models of a process. They share a bound of transcriptions and a thread that fills JSON schemas. */
+/** The local models of a process. They share bounds of transcriptions and speeches, and a thread that fills schemas. */
 export function createLocalModels({ now }: { now: () => number }): LocalModels {
-  const deps = { now, places: new Places(TRANSCRIPTIONS_AT_ONCE), schemas: new SchemaWorker() };
+  const deps = {
+    now,
+    transcriptions: new Places(TRANSCRIPTIONS_AT_ONCE),
+    speeches: new Places(SPEECHES_AT_ONCE),
+    schemas: new SchemaWorker(),
+  };
   return {
     async answer(call) {
       call.signal.throwIfAborted();
@@ -73,13 +80,16 @@ export function createLocalModels({ now }: { now: () => number }): LocalModels {
   };
 }
 
-async function answerLocally(call: LocalCall, { now, places, schemas }: Deps): Promise<LocalAnswer> {
+async function answerLocally(call: LocalCall, deps: Deps): Promise<LocalAnswer> {
+  const { now, transcriptions, speeches, schemas } = deps;
   const { type, model, body, params = {}, stream, signal, begun = () => {} } = call;
   if (type === 'transcription' && model === 'transcribe')
-    return places.run(signal, () => {
+    return transcriptions.run(signal, () => {
       begun();
       return answerTranscription({ audio: body, params, signal });
     });
+  if (type === 'speech' && model === 'speech')
+    return answerSpeech({ body: parseJson(body), signal, begun, places: speeches });
   const answer = LOCAL_MODELS[type]?.[model];
   if (!answer)
     throw new LocalRefusal(404, 'model_not_found', `there is no local ${type} model "${model}"`, 'model');

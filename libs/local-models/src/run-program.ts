@@ -9,6 +9,8 @@ export interface RunningProgram {
   output: Readable;
   /** When it has ended well. @throws ProgramFailed, LocalRefusal 503 when it is not installed, the signal's reason */
   done: Promise<void>;
+  /** When it runs no longer, even if its output is not read yet. */
+  exited: Promise<void>;
 }
 
 /** The program ended badly; the message has its own last words. */
@@ -42,7 +44,10 @@ export function runProgram(program: ProgramName, args: string[], signal: AbortSi
   });
   // The reader of the output awaits `done` afterwards; this prevents an unhandled rejection until then.
   done.catch(() => {});
-  return { input: child.stdin, output: child.stdout, done };
+  const exited = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve()).once('error', () => resolve());
+  });
+  return { input: child.stdin, output: child.stdout, done, exited };
 }
 
 function programMissing(program: ProgramName, cause: unknown): LocalRefusal {

@@ -1,9 +1,11 @@
 // local/speech: OpenAI's speech request -> audio by espeak-ng, brought into its format by ffmpeg, sent as it comes.
 import { pipeline } from 'node:stream/promises';
 import { speechRequest } from '@switchyard/contracts';
+import type { z } from 'zod';
 import type { LocalAnswer } from '../local-answer.ts';
 import { LocalRefusal } from '../local-refusal.ts';
 import { type LocalRequest, parseRequest } from '../local-request.ts';
+import type { Places } from '../places.ts';
 import { type RunningProgram, runProgram } from '../run-program.ts';
 import { mannerOf, tempoOf } from './manner.ts';
 import { espeakVoice, VOICE_DEFAULT, VOICES } from './voices.ts';
@@ -24,13 +26,47 @@ const FORMATS = {
 /** The same words give the same bytes: no encoder's name, no date. */
 const REPEATABLE = ['-map_metadata', '-1', '-fflags', '+bitexact', '-flags:a', '+bitexact'];
 
-export async function answerSpeech({ body, signal }: LocalRequest): Promise<LocalAnswer> {
+interface SpeechCall extends Pick<LocalRequest, 'body' | 'signal'> {
+  begun: () => void;
+  /** Held while the programs of a call run. */
+  places: Places;
+}
+
+export async function answerSpeech({ body, signal, begun, places }: SpeechCall): Promise<LocalAnswer> {
   const request = parseRequest(speechRequest, body);
   if (!/\S/.test(request.input)) throw nothingToSpeak();
   const voice = readVoice(request.voice);
+  const { contentType } = FORMATS[request.response_format ?? 'mp3'];
+  const stopped = new AbortController();
+  const started = Promise.withResolvers<Programs>();
+  places
+    .run(signal, async () => {
+      begun();
+      const programs = startPrograms(request, voice, AbortSignal.any([signal, stopped.signal]));
+      started.resolve(programs);
+      await Promise.all([programs.speaker.exited, programs.encoder.exited]);
+    })
+    .catch(started.reject);
+  const audio = audioOf(await started.promise, stopped);
+  // The first bytes decide whether it is audio or an error that the caller is sent.
+  const first = await audio.next();
+  if (first.done) throw nothingToSpeak();
+  return { status: 200, contentType, body: startingWith(first, audio) };
+}
+
+interface Programs {
+  speaker: RunningProgram;
+  encoder: RunningProgram;
+}
+
+function startPrograms(
+  request: z.output<typeof speechRequest>,
+  voice: string,
+  signal: AbortSignal,
+): Programs {
   const manner = mannerOf(request.instructions ?? '', request.speed ?? 1);
   const { wordsPerMinute, stretches } = tempoOf(manner.pace);
-  const { contentType, output } = FORMATS[request.response_format ?? 'mp3'];
+  const { output } = FORMATS[request.response_format ?? 'mp3'];
   const speaker = runProgram(
     'espeak-ng',
     [
@@ -62,11 +98,7 @@ export async function answerSpeech({ body, signal }: LocalRequest): Promise<Loca
   speaker.input.end(spoken(request.input));
   const passed = pipeline(speaker.output, encoder.input);
   passed.catch(() => {}); // whichever program failed says why
-  const audio = audioOf(speaker, encoder);
-  // The first bytes decide whether it is audio or an error that the caller is sent.
-  const first = await audio.next();
-  if (first.done) throw nothingToSpeak();
-  return { status: 200, contentType, body: startingWith(first.value, audio) };
+  return { speaker, encoder };
 }
 
 function nothingToSpeak(): LocalRefusal {
@@ -86,18 +118,34 @@ function spoken(input: string): string {
   return input.replaceAll('\0', ' ').replaceAll('[[', '[ [');
 }
 
-async function* audioOf(speaker: RunningProgram, encoder: RunningProgram): AsyncGenerator<Uint8Array> {
-  // Bytes before the speaker's end may still be followed by its failure: the stream then ends with that error.
-  const spokenWell = speaker.done;
-  for await (const bytes of encoder.output) yield bytes as Uint8Array;
-  await spokenWell;
-  await encoder.done;
+/** The audio; both programs are killed when its reader stops early. */
+async function* audioOf(
+  { speaker, encoder }: Programs,
+  stopped: AbortController,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const bytes of encoder.output) yield bytes as Uint8Array;
+    // Bytes before the speaker's end may still be followed by its failure: the stream then ends with that error.
+    await speaker.done;
+    await encoder.done;
+  } finally {
+    stopped.abort();
+  }
 }
 
-async function* startingWith(
-  first: Uint8Array,
+/** Unlike a generator's, its `return` reaches `rest` before anything was read. */
+function startingWith(
+  first: IteratorResult<Uint8Array>,
   rest: AsyncGenerator<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
-  yield first;
-  yield* rest;
+): AsyncIterable<Uint8Array> {
+  let unread: IteratorResult<Uint8Array> | null = first;
+  const iterator: AsyncIterator<Uint8Array> = {
+    async next() {
+      const result = unread ?? (await rest.next());
+      unread = null;
+      return result;
+    },
+    return: () => rest.return(undefined),
+  };
+  return { [Symbol.asyncIterator]: () => iterator };
 }

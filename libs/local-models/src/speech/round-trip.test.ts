@@ -1,5 +1,6 @@
 // Needs the programs of ../programs.ts; where they are missing every test here is skipped, and says so.
 import { spawnSync } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { createLocalModels } from '../local-models.ts';
@@ -121,6 +122,31 @@ describe.skipIf(missing.length > 0)('local/speech', () => {
     );
     gone.abort(new Error('gone'));
     await expect(speaking).rejects.toThrow('gone');
+  });
+
+  it('runs eight at a time, and ends its programs when the caller stops reading', async () => {
+    const gone = new AbortController();
+    const body = Buffer.from(
+      JSON.stringify({ model: 'local/speech', input: 'A long story. '.repeat(250), response_format: 'pcm' }),
+    );
+    const call = { type: 'speech', model: 'speech', body, stream: true, signal: gone.signal } as const;
+    const programs = () => process.getActiveResourcesInfo().filter((name) => name === 'ProcessWrap').length;
+    const most = programs() + 16;
+    const answered = new EventEmitter();
+    const iterators: AsyncIterator<Uint8Array>[] = [];
+    const calls = Array.from({ length: 20 }, async () => {
+      iterators.push((await models.answer(call)).body[Symbol.asyncIterator]());
+      answered.emit(String(iterators.length));
+    });
+    await once(answered, '8');
+    expect(programs()).toBeLessThanOrEqual(most);
+    const ninth = once(answered, '9');
+    await iterators[0]?.return?.();
+    await ninth;
+    expect(programs()).toBeLessThanOrEqual(most);
+    gone.abort(new Error('gone'));
+    const outcomes = await Promise.allSettled(calls);
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(9);
   });
 
   it('names the package when its program is missing', async () => {

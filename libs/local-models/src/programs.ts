@@ -2,10 +2,10 @@
 // `DEBIAN_PACKAGES`; a model whose program is missing refuses with 503, naming the package.
 
 export const PROGRAMS = {
-  'espeak-ng': { debianPackage: 'espeak-ng', usedBy: ['local/speech'] },
-  ffmpeg: { debianPackage: 'ffmpeg', usedBy: ['local/speech', 'local/transcribe', 'local/video'] },
-  pocketsphinx_batch: { debianPackage: 'pocketsphinx', usedBy: ['local/transcribe'] },
-} as const satisfies Record<string, { debianPackage: string; usedBy: readonly string[] }>;
+  'espeak-ng': { debianPackage: 'espeak-ng' },
+  ffmpeg: { debianPackage: 'ffmpeg' },
+  pocketsphinx_batch: { debianPackage: 'pocketsphinx' },
+} as const satisfies Record<string, { debianPackage: string }>;
 
 export type ProgramName = keyof typeof PROGRAMS;
 

@@ -13,7 +13,6 @@ import { OUTPUT_TOKENS_MAX } from '../../../../libs/local-models/src/chat/chat-r
 import { STATE_LENGTH_READ_MAX } from '../../../../libs/local-models/src/decide/facts.ts';
 import { IMAGE_SIDE_MAX, IMAGE_SIDE_MIN } from '../../../../libs/local-models/src/image/image-size.ts';
 import { createLocalModels } from '../../../../libs/local-models/src/local-models.ts';
-import { PROGRAMS } from '../../../../libs/local-models/src/programs.ts';
 import { TEXT_LENGTH_READ_MAX } from '../../../../libs/local-models/src/rerank/search-terms.ts';
 import { SPEECH_SAMPLE_RATE_HZ } from '../../../../libs/local-models/src/speech/answer-speech.ts';
 import { OPENAI_VOICES, VOICE_DEFAULT, VOICES } from '../../../../libs/local-models/src/speech/voices.ts';
@@ -101,10 +100,5 @@ describe('the catalog of the further local models', () => {
       seconds_of_speech: SPEECH_SECONDS_MAX,
       seconds_max: AUDIO_SECONDS_MAX,
     });
-  });
-
-  it('has every model that needs a program, with that of videos', async () => {
-    const ids = [...models, ...(await modelsOf('local-video.yaml'))].map(({ id }) => id);
-    for (const { usedBy } of Object.values(PROGRAMS)) for (const id of usedBy) expect(ids).toContain(id);
   });
 });

@@ -20,6 +20,8 @@ export interface TestEdge {
   readonly url: string;
   readonly port: number;
   readonly natsUrl: string;
+  /** Its data folder. */
+  readonly folder: string;
   /** The test's own connection, to serve the edge's calls. */
   readonly bus: Bus;
   readonly clock: FakeClock;
@@ -48,12 +50,12 @@ export async function startTestEdge(settings: Record<string, string> = {}): Prom
   const clock = new FakeClock();
   const buses: Bus[] = [];
   const metrics = new Registry();
-  const startEdge = async (registry: Registry) => {
+  const folder = await temporaryFolder('edge');
+  const startEdge = async (registry: Registry, data: string) => {
     const edgeBus = await connectBus({ url: nats.url, service: 'edge', logger });
     buses.push(edgeBus);
-    const folder = await temporaryFolder('edge');
     return start({
-      config: readConfig(config, { ...settings, SWITCHYARD_DATA: folder, PORT: '0' }),
+      config: readConfig(config, { ...settings, SWITCHYARD_DATA: data, PORT: '0' }),
       bus: edgeBus,
       logger,
       clock,
@@ -61,7 +63,7 @@ export async function startTestEdge(settings: Record<string, string> = {}): Prom
       signal: new AbortController().signal,
     });
   };
-  const edge = await startEdge(metrics);
+  const edge = await startEdge(metrics, folder);
   const others: RunningEdge[] = [];
   const events = await openEventLog(bus);
   const keys = await openBucket(bus, 'keys');
@@ -75,6 +77,7 @@ export async function startTestEdge(settings: Record<string, string> = {}): Prom
     url: edge.url,
     port: Number(new URL(edge.url).port),
     natsUrl: nats.url,
+    folder,
     bus,
     clock,
     events,
@@ -102,7 +105,7 @@ export async function startTestEdge(settings: Record<string, string> = {}): Prom
       await keys.put(found.key, { ...found.value, ...change });
     },
     async another() {
-      const other = await startEdge(new Registry());
+      const other = await startEdge(new Registry(), await temporaryFolder('edge'));
       others.push(other);
       return other.url;
     },

@@ -123,6 +123,8 @@ class Relay implements ReplySink, Revocable {
     this.#request.admission?.used(tokens);
     const { request_id: requestId, org } = this.#head;
     this.#deps.receipts.record(org, eventIds.call(requestId), cost);
+    // A kept answer can be fetched again, so a kill before the client has it all must not take its charge back.
+    this.#request.idempotent?.whenKept(() => this.#settle());
     if (this.#started) raw.end(last, () => this.#settle());
     else {
       this.#reply.hijack();

@@ -1,7 +1,9 @@
 // `Idempotency-Key` over HTTP: two real edges on one nats-server, and a fake router that counts its calls.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { type Bus, connectBus, type IncomingCall, openBucket, serve } from '@switchyard/bus';
 import { IDEMPOTENCY_KEY_LENGTH_MAX, modelCallSubject, ServiceError } from '@switchyard/contracts';
 import { makeLogger, readConfig } from '@switchyard/service';
@@ -12,6 +14,8 @@ import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 import { config } from '../config.ts';
 import { type RunningEdge, start } from '../run.ts';
 
+/** Large answers before another on the same connection: more than the kernel buffers. */
+const UNREAD_ANSWERS = 16;
 const BUSY_MS = 30_000;
 vi.setConfig({ testTimeout: 4 * BUSY_MS });
 
@@ -107,6 +111,25 @@ test('a repeat gets the first answer, byte for byte with status and headers, fro
     expect(repeat.headers).toEqual({ ...original.headers, 'idempotent-replayed': 'true' });
   }
   expect(calls).toHaveLength(1);
+});
+
+test('a call is settled once its answer is kept, although its client reads slowly', async () => {
+  const id = randomUUID();
+  const socket = connect(Number(new URL(first.url).port), '127.0.0.1').on('error', () => {});
+  const body = JSON.stringify(CHAT);
+  socket.write(
+    `${'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: edge\r\n\r\n'.repeat(UNREAD_ANSWERS)}` +
+      `POST /v1/chat/completions HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${key}\r\n` +
+      `Content-Type: application/json\r\nIdempotency-Key: ${id}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  await expect.poll(async () => (await post(id)).json.n).toBe(1);
+  const folder = join(first.folder, 'journal');
+  const journal = async () => {
+    const files = (await readdir(folder)).filter((name) => name.endsWith('.ndjson')); // beside them lie pipes
+    return (await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')))).join('');
+  };
+  await expect.poll(journal).toContain(`-${calls[0]}\n`);
+  socket.destroy();
 });
 
 test('the stored data reveal neither the key nor the answer', async () => {

@@ -44,6 +44,7 @@ class IdempotentRun {
   #forget = false;
   #streams = false;
   #begun: BegunRun | null = null;
+  #onKept = () => {};
 
   constructor(raw: IncomingMessage) {
     this.digest = digestOf(raw);
@@ -71,6 +72,16 @@ class IdempotentRun {
   /** The answer is not kept and the key stays free, since no work has begun. */
   forget(): void {
     this.#forget = true;
+  }
+
+  /** Calls `run` when the answer is stored, before it ends. Not called for an answer that is not kept. */
+  whenKept(run: () => void): void {
+    this.#onKept = run;
+  }
+
+  /** The answer is stored: its caller can get it again. */
+  kept(): void {
+    this.#onKept();
   }
 
   /** Marks the request as the first under its key; it runs until its answer has ended. */
@@ -190,7 +201,7 @@ export class Idempotency {
           await this.#kept.release(reservation);
         } else {
           const asked = { digest: await run.digest.done, models: reply.request.models };
-          await this.#kept.keep(reservation, asked, head, body);
+          if (await this.#kept.keep(reservation, asked, head, body)) run.kept();
         }
         over.resolve();
       },

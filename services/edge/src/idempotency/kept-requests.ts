@@ -94,21 +94,26 @@ export class KeptRequests {
     return new BodyKeeper({ objects: this.#objects, id, sealingKey, share, onRoom });
   }
 
-  /** Stores the answer for repeats. A failure leaves the outcome of the request unknown. */
+  /**
+   * Stores the answer for repeats. A failure leaves the outcome of the request unknown.
+   * @returns whether the answer was stored
+   */
   async keep(
     { key, revision, record, share }: Reservation,
     { digest, models }: Pick<Answered, 'digest' | 'models'>,
     { status, headers }: CapturedHead,
     body: BodyKeeper,
-  ): Promise<void> {
+  ): Promise<boolean> {
     try {
       const answer = { status, headers, body: await body.end() };
       const objectBytes = answer.body.kind === 'object' ? answer.body.bytes : 0;
       if (!share.hold(Buffer.byteLength(JSON.stringify({ models, answer })) + objectBytes))
         throw new Error('the answer does not fit in the quota of its org');
       await this.#bucket.update(key, { ...record, state: 'answered', digest, models, answer }, revision);
+      return true;
     } catch (error) {
       this.#logger.error({ err: error, request: record.request_id }, 'an answer could not be kept');
+      return false;
     }
   }
 

@@ -400,7 +400,7 @@ test('a call from elsewhere appears by itself', { timeout: TEST_MS_MAX }, async 
   await expect.poll(() => calls.count()).toBe(before + 2);
 });
 
-test('a key that may only call models films, and is told what Events needs', {
+test('a key that may only call models films, and learns what Events needs', {
   timeout: TEST_MS_MAX,
 }, async () => {
   const { key } = await api<{ key: string }>('/v1/keys', { name: 'models', permissions: ['models:write'] });

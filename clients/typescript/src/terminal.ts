@@ -31,7 +31,7 @@ export class Terminal implements AsyncDisposable {
           if (isRead) output.close();
         });
       },
-      // Whoever leaves a loop over the output cancels it.
+      // Leaving a loop over the output cancels it.
       cancel() {
         isRead = false;
         socket.close();

@@ -43,7 +43,7 @@ export function createEngineUsers(cacheFolder: string, { servesOthers }: EngineU
     async leave(started) {
       await rm(mine, { force: true });
       if (started === undefined || !(await isAlone())) return false;
-      // A dead engine serves nobody, and does not answer.
+      // A dead engine has no users, and does not answer.
       if ((await processIdentity(started.pid)) !== started.identity) return false;
       if (await servesOthers()) return false;
       await endProcess(started.pid, started.identity, STOP_TIMEOUT_MS);

@@ -7,7 +7,7 @@ test.each([
   ['a byte order mark', '\uFEFFone\r\n'],
   ['one line without an end', 'one'],
   ['nothing', ''],
-])('a file with %s is saved as it was', (_what, content) => {
+])('a file with %s is saved unchanged', (_what, content) => {
   const bytes = new TextEncoder().encode(content);
   const { text, lineEnd } = decodeText(bytes.buffer);
   expect(text).not.toContain('\r');

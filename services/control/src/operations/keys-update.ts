@@ -42,7 +42,7 @@ export function updateKey({ keys, known, events, clock }: KeyOperations) {
       return record;
     };
     const acting = actingOf({ org, key_id: callerKeyId }, asked);
-    // Of an interrupted rotation: this is the secret that its holder has, and nobody has the current one.
+    // After an interrupted rotation the holder has this secret; the current one was never delivered.
     for (const { key, value } of former)
       if (!value.successor) await changeWithEvents({ bucket: keys, events }, key, decide, () => []);
     const entry = await changeWithEvents({ bucket: keys, events }, current.key, decide, (before, after) => [

@@ -334,7 +334,7 @@ test('a stream ends at its budget: no [DONE], an error event, and the output so 
   upstream.on('endless', async ({ gone }, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     while (!gone.aborted) {
-      const chunk = { choices: [{ index: 0, delta: { content: 'word ' }, finish_reason: null }] };
+      const chunk = { choices: [{ index: 0, delta: { content: 'word' }, finish_reason: null }] }; // one token
       const data = `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', model: 'endless', ...chunk })}`;
       sent += 1;
       if (!response.write(`${data}\n\n`)) await once(response, 'drain', { signal: gone });

@@ -182,7 +182,10 @@ class OutboxPublisher implements EventPublisher {
     try {
       this.#write([event]);
     } catch (error) {
-      this.#logger.error({ err: error, alarm: 'outbox_not_written', event: event.id }, 'the disk is full?');
+      this.#logger.error(
+        { err: error, alarm: 'outbox_not_written', event: event.id },
+        'an event could not be written to the outbox and waits in memory',
+      );
       throw error;
     }
     this.#logger.warn({ event: event.id, waiting: this.#waiting.size }, 'an event waits in the outbox');

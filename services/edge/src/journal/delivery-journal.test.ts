@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeLogger } from '@switchyard/service';
@@ -68,4 +68,20 @@ test('while the disk is full no call is taken, and what was settled meanwhile is
   journal.taken('req_4', 'org_x');
   journal.close();
   expect(openCalls(path)).toEqual(['req_2', 'req_4']);
+});
+
+test('a file that cannot be compacted goes on growing, and calls are taken', () => {
+  const path = folder();
+  const journal = new DeliveryJournal(path, logger);
+  const [file] = readdirSync(path).filter((name) => name.endsWith('.ndjson'));
+  mkdirSync(join(path, `${file}.new`)); // where the new file would be
+  const org = 'x'.repeat(9_000_000);
+  for (const id of ['req_1', 'req_2']) {
+    journal.taken(id, org);
+    journal.settled(id);
+  }
+  journal.taken('req_3', 'org_x');
+  journal.close();
+  expect(statSync(join(path, file ?? '')).size).toBeGreaterThan(16 * 1024 * 1024);
+  expect(openCalls(path)).toEqual(['req_3']);
 });

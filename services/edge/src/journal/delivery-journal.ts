@@ -61,8 +61,6 @@ export class DeliveryJournal {
     if (this.#pending === '') return;
     try {
       this.#bytes += appendWhole(this.#file, this.#pending);
-      this.#pending = '';
-      if (this.#bytes > FILE_BYTES_MAX) this.#compact();
     } catch (error) {
       if (!this.#isFull)
         this.#logger.error(
@@ -72,7 +70,9 @@ export class DeliveryJournal {
       this.#isFull = true;
       return;
     }
+    this.#pending = '';
     this.#isFull = false;
+    if (this.#bytes > FILE_BYTES_MAX) this.#compact();
   }
 
   /** The call is settled: delivered, abandoned by its caller, or durably voided. Written to disk at once. */
@@ -88,19 +88,22 @@ export class DeliveryJournal {
     this.#own.release();
   }
 
+  /** Without room for the new file the old one stays, and the next write tries again. */
   #compact(): void {
     const fresh = `${this.#own.path}.new`;
-    rmSync(fresh, { force: true }); // of a process that died here
-    const file = openSync(fresh, 'a');
+    const old = this.#file;
+    let file: number | undefined;
     try {
-      this.#bytes = appendWhole(file, [...this.#open].map(([id, org]) => `+${id} ${org}\n`).join(''));
-    } catch (error) {
-      closeSync(file);
-      throw error;
+      rmSync(fresh, { force: true }); // of a process that died here
+      file = openSync(fresh, 'a');
+      const bytes = appendWhole(file, [...this.#open].map(([id, org]) => `+${id} ${org}\n`).join(''));
+      renameSync(fresh, this.#own.path);
+      [this.#file, this.#bytes] = [file, bytes];
+    } catch {
+      if (file !== undefined) closeSync(file);
+      return;
     }
-    renameSync(fresh, this.#own.path);
-    closeSync(this.#file);
-    this.#file = file;
+    closeSync(old);
   }
 }
 

@@ -72,7 +72,7 @@ beforeAll(async () => {
   });
   computer = await firstComputer(stack, { name: 'workbench', cpu: 0.25, memory_mb: 512 });
   browser = await openBrowser();
-  context = await browser.browser.newContext({ viewport: WIDTHS.wide });
+  context = await browser.newContext({ viewport: WIDTHS.wide });
   context.setDefaultTimeout(SHOWN_MS_MAX);
   page = await context.newPage();
   page.on('console', (message) => {
@@ -169,7 +169,7 @@ test('a sign-in link signs in once, asks before it replaces a session, and leave
   await page.getByRole('button', { name: 'Use the link' }).click();
   await page.getByTestId('spent-today').waitFor();
 
-  const stranger = await browser.browser.newContext();
+  const stranger = await browser.newContext();
   const second = await stranger.newPage();
   await second.goto(signInLink());
   await second
@@ -182,7 +182,7 @@ test('a sign-in link signs in once, asks before it replaces a session, and leave
 test('a sign-in link outlives an edge that restarts, and a session that is refused', {
   timeout: TEST_MS_MAX,
 }, async () => {
-  const own = await browser.browser.newContext();
+  const own = await browser.newContext();
   own.setDefaultTimeout(SHOWN_MS_MAX);
   const tab = await own.newPage();
   const answerSession = async (status: number, code: string, message: string) => {
@@ -205,7 +205,7 @@ test('a sign-in link outlives an edge that restarts, and a session that is refus
 });
 
 test('the day of Overview and the span of Usage move on', { timeout: TEST_MS_MAX }, async () => {
-  const own = await browser.browser.newContext();
+  const own = await browser.newContext();
   own.setDefaultTimeout(SHOWN_MS_MAX);
   const tab = await own.newPage();
   await tab.clock.install();
@@ -262,7 +262,7 @@ describe('a key that is limited to one dollar', () => {
     const { data } = await api<{ data: KeyObject[] }>('/v1/keys');
     id = data.find(({ name }) => name === 'one dollar')?.id ?? '';
 
-    const own = await browser.browser.newContext({ viewport: WIDTHS.wide });
+    const own = await browser.newContext({ viewport: WIDTHS.wide });
     own.setDefaultTimeout(SHOWN_MS_MAX);
     member = await own.newPage();
     await signIn(member, secret);
@@ -404,7 +404,7 @@ test('a key that may only call models films, and learns what Events needs', {
   timeout: TEST_MS_MAX,
 }, async () => {
   const { key } = await api<{ key: string }>('/v1/keys', { name: 'models', permissions: ['models:write'] });
-  const own = await browser.browser.newContext();
+  const own = await browser.newContext();
   own.setDefaultTimeout(SHOWN_MS_MAX);
   const tab = await own.newPage();
   await tab.goto(stack.url);
@@ -422,7 +422,7 @@ test('a key that may only call models films, and learns what Events needs', {
 test('a page shows each new call by itself while 20 a second pass, and its heap does not grow', {
   timeout: TEST_MS_MAX + LIVE_SECONDS * 1_000,
 }, async () => {
-  const own = await browser.browser.newContext({ viewport: WIDTHS.wide });
+  const own = await browser.newContext({ viewport: WIDTHS.wide });
   own.setDefaultTimeout(SHOWN_MS_MAX);
   const live = await own.newPage();
   await signIn(live, stack.key);

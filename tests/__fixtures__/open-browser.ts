@@ -1,14 +1,29 @@
 // A real browser for a test: the Chromium of the standard image, which must be there.
 import { STANDARD_IMAGE } from '@switchyard/contracts';
 import Docker from 'dockerode';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from 'playwright-core';
 import { vi } from 'vitest';
 
 /** Until Chromium takes commands. */
 const BROWSER_MS_MAX = 90_000;
 
+/**
+ * Chromium ends what it loads when the host's networks change, as other tests on this machine make them. A page without
+ * its scripts is loaded again, as a person would.
+ */
+const LOAD_AGAIN = `addEventListener('error', ({ target }) => {
+  if (target instanceof HTMLScriptElement) location.reload();
+}, true);`;
+
+export interface OpenBrowser {
+  readonly browser: Browser;
+  /** A context whose pages load again when a script of theirs could not be loaded. Not for pages with refused scripts. */
+  newContext(options?: BrowserContextOptions): Promise<BrowserContext>;
+  close(): Promise<void>;
+}
+
 /** The Chromium of the standard image, on this machine's own network: a browser as far from the computer as any. */
-export async function openBrowser(): Promise<{ browser: Browser; close(): Promise<void> }> {
+export async function openBrowser(): Promise<OpenBrowser> {
   const container = await new Docker().createContainer({
     Image: STANDARD_IMAGE,
     Cmd: ['chromium', '--headless', '--remote-debugging-port=0', 'about:blank'],
@@ -26,6 +41,11 @@ export async function openBrowser(): Promise<{ browser: Browser; close(): Promis
     const browser = await vi.waitFor(connect, { timeout: BROWSER_MS_MAX, interval: 250 });
     return {
       browser,
+      async newContext(options) {
+        const context = await browser.newContext(options);
+        await context.addInitScript(LOAD_AGAIN);
+        return context;
+      },
       async close() {
         await browser.close();
         await remove();

@@ -1,11 +1,12 @@
 // One computer: its state, and a tab each for what can be done with it.
 import { Anchor, Button, Group, SimpleGrid, Stack, Tabs, Text } from '@mantine/core';
 import type { ComputerObject, ComputerStatus } from '@switchyard/contracts';
-import { type ComponentType, lazy, Suspense, useState } from 'react';
+import { type ComponentType, Suspense, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { call, refresh, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
 import { Confirm, useWork } from '../parts/action.tsx';
+import { loadLater } from '../parts/load-later.ts';
 import { dollars, Figure, Status, sizeOf, When } from '../parts/show.tsx';
 import { Empty, Failure, Loaded, Loading, Page } from '../parts/state.tsx';
 
@@ -20,12 +21,12 @@ interface Tab {
 }
 
 const TABS: Record<string, Tab> = {
-  Terminal: { Part: lazy(() => import('../computer/terminal.tsx')), stays: true },
-  Files: { Part: lazy(() => import('../computer/workspace.tsx')), stays: true },
-  Desktop: { Part: lazy(() => import('../computer/desktop.tsx')), stays: true },
-  Ports: { Part: lazy(() => import('../computer/ports.tsx')) },
-  Metrics: { Part: lazy(() => import('../computer/metrics.tsx')), stays: true },
-  Activity: { Part: lazy(() => import('../computer/activity.tsx')) },
+  Terminal: { Part: loadLater(() => import('../computer/terminal.tsx')), stays: true },
+  Files: { Part: loadLater(() => import('../computer/workspace.tsx')), stays: true },
+  Desktop: { Part: loadLater(() => import('../computer/desktop.tsx')), stays: true },
+  Ports: { Part: loadLater(() => import('../computer/ports.tsx')) },
+  Metrics: { Part: loadLater(() => import('../computer/metrics.tsx')), stays: true },
+  Activity: { Part: loadLater(() => import('../computer/activity.tsx')) },
 };
 
 /** Why a computer cannot be used now, and what to do. */

@@ -1,19 +1,20 @@
 // One part for each type of model.
 import { Tabs } from '@mantine/core';
 import { MODEL_TYPES, type ModelType } from '@switchyard/contracts';
-import { type ComponentType, lazy, Suspense, useState } from 'react';
+import { type ComponentType, Suspense, useState } from 'react';
+import { loadLater } from '../parts/load-later.ts';
 import { Loading, Page } from '../parts/state.tsx';
 import { type TypeProps, WithModels } from '../playground/model-trial.tsx';
 
 const PARTS: Record<ModelType, { label: string; Part: ComponentType<TypeProps> }> = {
-  language: { label: 'Chat', Part: lazy(() => import('../playground/chat.tsx')) },
-  image: { label: 'Images', Part: lazy(() => import('../playground/image.tsx')) },
-  video: { label: 'Video', Part: lazy(() => import('../playground/video.tsx')) },
-  speech: { label: 'Speech', Part: lazy(() => import('../playground/speech.tsx')) },
-  transcription: { label: 'Transcription', Part: lazy(() => import('../playground/transcription.tsx')) },
-  embedding: { label: 'Embeddings', Part: lazy(() => import('../playground/embedding.tsx')) },
-  decision: { label: 'Decisions', Part: lazy(() => import('../playground/decision.tsx')) },
-  rerank: { label: 'Rerank', Part: lazy(() => import('../playground/rerank.tsx')) },
+  language: { label: 'Chat', Part: loadLater(() => import('../playground/chat.tsx')) },
+  image: { label: 'Images', Part: loadLater(() => import('../playground/image.tsx')) },
+  video: { label: 'Video', Part: loadLater(() => import('../playground/video.tsx')) },
+  speech: { label: 'Speech', Part: loadLater(() => import('../playground/speech.tsx')) },
+  transcription: { label: 'Transcription', Part: loadLater(() => import('../playground/transcription.tsx')) },
+  embedding: { label: 'Embeddings', Part: loadLater(() => import('../playground/embedding.tsx')) },
+  decision: { label: 'Decisions', Part: loadLater(() => import('../playground/decision.tsx')) },
+  rerank: { label: 'Rerank', Part: loadLater(() => import('../playground/rerank.tsx')) },
 };
 const TYPES = Object.keys(MODEL_TYPES) as ModelType[];
 

@@ -1,14 +1,15 @@
 // What was used and what it cost, over time and by what.
 import { Group, NativeSelect, SimpleGrid } from '@mantine/core';
 import { USAGE_GROUPS, type UsageReport, type UsageRow } from '@switchyard/contracts';
-import { lazy, Suspense, useState } from 'react';
+import { Suspense, useState } from 'react';
 import { useGet } from '../api/client.ts';
 import { Download } from '../parts/download.tsx';
+import { loadLater } from '../parts/load-later.ts';
 import { DataTable, dollars, Figure } from '../parts/show.tsx';
 import { Empty, Loaded, Loading, Page, Panel } from '../parts/state.tsx';
 import { useNow } from '../parts/use-now.ts';
 
-const CostChart = lazy(() => import('../parts/cost-chart.tsx'));
+const CostChart = loadLater(() => import('../parts/cost-chart.tsx'));
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -1,0 +1,24 @@
+// Parts of the console that are loaded when they are first shown.
+import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
+
+/** As for requests that read: a change of the network ends what is being loaded. */
+const TRIES_MAX = 3;
+const PAUSE_MS = 1_000;
+
+export function loadLater<P extends object>(
+  load: () => Promise<{ default: ComponentType<P> }>,
+): LazyExoticComponent<ComponentType<P>> {
+  return lazy(() => loadAgain(load));
+}
+
+/** @throws the error of the last try */
+export async function loadAgain<T>(load: () => Promise<T>, pauseMs = PAUSE_MS): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await load();
+    } catch (error) {
+      if (tries === TRIES_MAX) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+}

@@ -47,6 +47,8 @@ export class Mirror<V> {
   readonly #tick: boolean;
   readonly #onChange = new Set<ChangeListener<V>>();
   #entries = new Map<string, V>();
+  /** When each value was received, on the monotonic clock. */
+  readonly #receivedAt = new Map<string, number>();
   #watch: QueuedIterator<KvWatchEntry> | null = null;
   #seenAt = 0;
   /** Revision of the latest entry received. */
@@ -90,6 +92,15 @@ export class Mirror<V> {
   /** The value in memory, fresh or not (see `fresh`); does not read the bucket. */
   peek(key: string): V | null {
     return this.#entries.get(key) ?? null;
+  }
+
+  /**
+   * Milliseconds since the value in memory was received, at the earliest in the first load; infinite without a value.
+   * The clock of its writer does not matter.
+   */
+  ageMs(key: string): number {
+    const receivedAt = this.#entries.has(key) ? this.#receivedAt.get(key) : undefined;
+    return receivedAt === undefined ? Number.POSITIVE_INFINITY : performance.now() - receivedAt;
   }
 
   /**
@@ -198,11 +209,13 @@ export class Mirror<V> {
       if (live) for (const listener of this.#onChange) listener(entry.key, value, previous);
     };
     if (entry.operation !== 'PUT') {
+      this.#receivedAt.delete(entry.key);
       if (map.delete(entry.key)) tell(null);
       return;
     }
     try {
       const { value } = this.#bucket.read(entry);
+      this.#receivedAt.set(entry.key, performance.now());
       map.set(entry.key, value);
       tell(value);
     } catch (error) {
@@ -221,6 +234,7 @@ export class Mirror<V> {
     this.#entries = fresh;
     for (const [key, previous] of former) {
       const value = fresh.get(key) ?? null;
+      if (value === null) this.#receivedAt.delete(key);
       if (JSON.stringify(value) === JSON.stringify(previous)) continue;
       for (const listener of this.#onChange) listener(key, value, previous);
     }

@@ -177,6 +177,22 @@ describe('a mirror', () => {
     mirror.close();
   });
 
+  test('knows how long ago a value arrived, whatever its writer thinks the time is', async () => {
+    const keys = await openBucket(bus, 'keys');
+    await keys.put('aged', { ...record('key_aged'), created_at: '2001-01-01T00:00:00.000Z' });
+    const loadedAfter = performance.now();
+    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    expect(mirror.ageMs('aged')).toBeLessThanOrEqual(performance.now() - loadedAfter);
+    const writtenAfter = performance.now();
+    await keys.put('aged', record('key_aged'));
+    await mirror.caughtUp(BUSY_MS);
+    expect(mirror.ageMs('aged')).toBeLessThanOrEqual(performance.now() - writtenAfter);
+    await keys.delete('aged');
+    await mirror.caughtUp(BUSY_MS);
+    expect(mirror.ageMs('aged')).toBe(Number.POSITIVE_INFINITY);
+    mirror.close();
+  });
+
   test('reads the bucket for keys that have not arrived yet', async () => {
     const keys = await openBucket(bus, 'keys');
     const mirror = await mirrorBucket(bus, keys, { tick: false });

@@ -28,14 +28,6 @@ export const hostHeartbeat = z.object({
 export type HostHeartbeat = z.infer<typeof hostHeartbeat>;
 
 /**
- * A host that was silent for so long that its computers are `unreachable` and not charged.
- * @param beat its last one; null: none is known, which is the same
- */
-export function isHostSilent(beat: Pick<HostHeartbeat, 'at'> | null, nowMs: number): boolean {
-  return beat === null || nowMs - Date.parse(beat.at) > HOST_SILENT_MS_MAX;
-}
-
-/**
  * KV bucket `host-orders`, key = host id: what an operator wants of a host; no entry: nothing special. `cordon`: no new
  * computers, those there go on and may be started again. `drain`: its computers stop as well, files kept, and none starts.
  */

@@ -48,7 +48,7 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const ticking = keepTicking(bus, [keys, orgs, providerKeys], logger);
   const sweepingKeys = keepSweepingKeys({ keys, known, events, clock, logger });
   const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), { tick: false });
-  const computers = await computerOperations({ config, bus, logger, clock }, events, new Hosts(hosts, clock));
+  const computers = await computerOperations({ config, bus, logger, clock }, events, new Hosts(hosts));
   const sweeping = keepSweeping(computers);
   const admission = admitHostEvents(computers);
   const sweepingPlacements = keepSweepingPlacements(computers);

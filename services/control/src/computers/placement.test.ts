@@ -81,11 +81,12 @@ describe('the order in which hosts are asked', () => {
 });
 
 describe('hosts by their heartbeats', () => {
-  const clock = new FakeClock(0);
-  const hosts = new Hosts(
-    { entries: () => [host('a'), host('b', { cordoned: true })].map((beat) => [beat.id, beat]) },
-    clock,
-  );
+  const clock = new FakeClock();
+  const beats = [host('a'), host('b', { cordoned: true })];
+  const hosts = new Hosts({
+    entries: () => beats.map((beat) => [beat.id, beat]),
+    ageMs: (id) => (beats.some((beat) => beat.id === id) ? clock.monotonic() : Number.POSITIVE_INFINITY),
+  });
 
   test('a host gets computers while its heartbeat is fresh and it is not cordoned', () => {
     clock.advance(HOST_FRESH_MS_MAX);
@@ -95,7 +96,7 @@ describe('hosts by their heartbeats', () => {
   });
 
   test('a heartbeat that names another host than its key is ignored', () => {
-    const forged = new Hosts({ entries: () => [['host_thief', host('a')]] }, new FakeClock(0));
+    const forged = new Hosts({ entries: () => [['host_thief', host('a')]], ageMs: () => 0 });
     expect(forged.placeable()).toEqual([]);
   });
 

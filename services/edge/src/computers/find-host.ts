@@ -1,17 +1,17 @@
 // Finds the host of a computer, where control placed it; every route of a computer calls this first. A computer never
 // changes its host, so the store is read once. The host knows whether the computer still exists.
-import type { Bucket } from '@switchyard/bus';
+import type { Bucket, Mirror } from '@switchyard/bus';
 import {
   type ComputerPlacement,
   type ComputerRecord,
+  HOST_SILENT_MS_MAX,
   type HostHeartbeat,
   ID_PATTERN,
-  isHostSilent,
   placementKey,
   recordKey,
   ServiceError,
 } from '@switchyard/contracts';
-import { type Clock, remember } from '@switchyard/service';
+import { remember } from '@switchyard/service';
 
 /** Computers whose host is cached, most recent first; one takes about 100 bytes. */
 const REMEMBERED_MAX = 20_000;
@@ -23,8 +23,7 @@ interface FindHostOptions {
   readonly enabled: boolean;
   readonly hosts: Pick<Bucket<HostHeartbeat>, 'get'>;
   /** Mirror of `hosts` in memory, which may lag a little. */
-  readonly beats: { peek(hostId: string): HostHeartbeat | null };
-  readonly clock: Clock;
+  readonly beats: Pick<Mirror<HostHeartbeat>, 'ageMs'>;
 }
 
 /**
@@ -33,22 +32,15 @@ interface FindHostOptions {
  */
 export type FindHost = (org: string, id: string) => Promise<string>;
 
-export function hostFinder({
-  placements,
-  computers,
-  enabled,
-  hosts,
-  beats,
-  clock,
-}: FindHostOptions): FindHost {
+export function hostFinder({ placements, computers, enabled, hosts, beats }: FindHostOptions): FindHost {
   const remembered = new Map<string, string>();
-  const silent = (beat: HostHeartbeat | null) => isHostSilent(beat, clock.now());
+  const isSilent = (host: string) => beats.ageMs(host) > HOST_SILENT_MS_MAX;
   return async (org, id) => {
     requireComputers(enabled);
     const key = placementKey(org, id);
     const known = remembered.get(key);
     // A computer of a silent host may have been deleted, so its record is read again.
-    if (known !== undefined && !silent(beats.peek(known))) return known;
+    if (known !== undefined && !isSilent(known)) return known;
     const placement = ID_PATTERN.test(id) ? await placements.get(key) : null;
     const entry = placement && (await computers.get(recordKey(placement.value)));
     if (!placement || !entry)
@@ -60,7 +52,8 @@ export function hostFinder({
     const { state } = entry.value;
     // A host may still refuse a computer in creation, which then goes to another host.
     if (state !== 'creating') remember(remembered, key, host, REMEMBERED_MAX);
-    if (silent(beats.peek(host)) && silent((await hosts.get(host))?.value ?? null))
+    // The bucket drops the heartbeat of a silent host.
+    if (isSilent(host) && (await hosts.get(host)) === null)
       throw new ServiceError(
         'service_unavailable',
         `Computer ${id} is unreachable because its host is silent. Retry later.`,

@@ -10,7 +10,6 @@ import {
 import { ServiceError } from '@switchyard/contracts';
 import {
   ByteBudget,
-  type Clock,
   countDroppedRefusals,
   type Running,
   type ServiceDeps,
@@ -26,6 +25,7 @@ import { LinkSigner } from './computers/link-signer.ts';
 import type { Config } from './config.ts';
 import { LiveEvents } from './events/live-events.ts';
 import { buildApp } from './http/app.ts';
+import { ArrivingBodies } from './http/arriving-bodies.ts';
 import { BodyChecker } from './http/body-checker.ts';
 import type { Route } from './http/route.ts';
 import { Upgrades } from './http/upgrades.ts';
@@ -78,7 +78,7 @@ export async function start({
   const journals = await openJournal({ bus, folder, events, clock, logger });
   const publicUrl = config.SWITCHYARD_PUBLIC_URL;
   const computersOn = config.SWITCHYARD_COMPUTERS !== 'off';
-  const { findHost, beats } = await openHosts(bus, clock, computersOn);
+  const { findHost, beats } = await openHosts(bus, computersOn);
   const now = () => clock.now();
   const urlSecret =
     config.SWITCHYARD_URL_SECRET ?? (await ensureUrlSecret(await openBucket(bus, 'system'), clock.now()));
@@ -94,6 +94,7 @@ export async function start({
   countDroppedRefusals(metrics, events);
   const largeBodies = ByteBudget.of(config, clock);
   watchByteBudget(metrics, largeBodies);
+  const intake = { budget: largeBodies, arriving: new ArrivingBodies(), clock };
   const bodies = new BodyChecker(logger);
   const booking = await BookingGate.start({ bus, metrics, clock, logger });
   const relay = {
@@ -103,7 +104,7 @@ export async function start({
     events,
     journal: journals.journal,
     receipts,
-    largeBodies,
+    intake,
     spending,
     clock,
     logger,
@@ -137,7 +138,7 @@ export async function start({
   const idempotency = await openIdempotency({ bus, clock, logger });
   const app = buildApp([...routes, ...docsRoutes(routes), ...consoleRoutes()], {
     authenticate: sessions.authenticate,
-    ...{ events, booking, largeBodies, idempotency, upgrades, clock, logger },
+    ...{ events, booking, intake, idempotency, upgrades, clock, logger },
     ...{ queue: new AdmissionQueue({ callsMax: config.SWITCHYARD_CALLS_MAX, clock, metrics }), rateLimits },
   });
   const url = await app.listen({ host: config.HOST, port: config.PORT });
@@ -163,10 +164,10 @@ export async function start({
 }
 
 /** Finds the host of a computer, by its placement and the hosts' heartbeats. */
-async function openHosts(bus: Bus, clock: Clock, enabled: boolean) {
+async function openHosts(bus: Bus, enabled: boolean) {
   const placements = await openBucket(bus, 'computer-placements');
   const computers = await openBucket(bus, 'computers');
   const hosts = await openBucket(bus, 'hosts');
   const beats = await mirrorBucket(bus, hosts, { tick: false });
-  return { findHost: hostFinder({ placements, computers, enabled, hosts, beats, clock }), beats };
+  return { findHost: hostFinder({ placements, computers, enabled, hosts, beats }), beats };
 }

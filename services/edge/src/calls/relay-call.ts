@@ -11,12 +11,13 @@ import {
   requestIdHeaders,
   ServiceError,
 } from '@switchyard/contracts';
-import type { ByteBudget, Clock, Logger } from '@switchyard/service';
+import type { Clock, Logger } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { OpenRelays, Revocable } from '../auth/open-relays.ts';
 import type { Spending } from '../auth/spending.ts';
 import { EVENT_SOURCE } from '../http/answer-error.ts';
 import type { BodyChecker } from '../http/body-checker.ts';
+import type { IntakeDeps } from '../http/body-intake.ts';
 import { clientDisconnected, hasLeft } from '../http/client-gone.ts';
 import type { DeliveryJournal } from '../journal/delivery-journal.ts';
 import type { Receipts } from '../receipts/receipts.ts';
@@ -29,8 +30,8 @@ export interface CallRelay {
   spending: Spending;
   journal: DeliveryJournal;
   receipts: Receipts;
-  /** Memory budget for large bodies. */
-  largeBodies: ByteBudget;
+  /** For routes that read their bodies themselves. */
+  intake: IntakeDeps;
   bodies: BodyChecker;
   clock: Clock;
   logger: Logger;

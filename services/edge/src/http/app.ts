@@ -1,8 +1,8 @@
 // The HTTP server: its limits, its hooks, the routes of the table, and one error handler.
 import { type CallerContext, type Dialect, type KeyRecord, ServiceError } from '@switchyard/contracts';
-import type { ByteBudget } from '@switchyard/service';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { type AnswerErrorDeps, answerError } from './answer-error.ts';
+import type { IntakeDeps } from './body-intake.ts';
 import { Connections } from './connections.ts';
 import { hasValidHost } from './host-header.ts';
 import { readJsonBodies } from './json-bodies.ts';
@@ -43,19 +43,19 @@ const NOT_SERVED: Readonly<Record<string, string>> = {
 };
 
 interface AppDeps extends RegisterRoutesDeps, AnswerErrorDeps {
-  /** The budget of the whole process; routes that read their bodies themselves use it too. */
-  largeBodies: ByteBudget;
+  /** Of the whole process; routes that read their bodies themselves use it too. */
+  intake: IntakeDeps;
   upgrades: Upgrades;
 }
 
 export function buildApp(routes: readonly Route[], deps: AppDeps): FastifyInstance {
-  const { largeBodies, upgrades, clock } = deps;
+  const { intake, upgrades, clock } = deps;
   const connections = new Connections({ upgrades, clock });
   const app = createServer(deps, connections);
   connections.watch(app.server);
   upgrades.watch(app);
   app.removeAllContentTypeParsers();
-  readJsonBodies(app, { budget: largeBodies, clock });
+  readJsonBodies(app, intake);
   app.decorateRequest('apiKey', null);
   app.decorateRequest('caller', null);
   app.decorateRequest('startedAt', 0);

@@ -5,6 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { ByteBudget } from '@switchyard/service';
 import { FakeClock } from '@switchyard/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ARRIVING_BYTES_MAX, ArrivingBodies } from './arriving-bodies.ts';
 import { BodyIntake } from './body-intake.ts';
 import { BODY_MS_MAX, BODY_PACE_BYTES_MIN, BODY_PACE_MS } from './limits.ts';
 
@@ -15,6 +16,7 @@ let server: Server;
 let client: Socket;
 let clock: FakeClock;
 let budget: ByteBudget;
+let arriving: ArrivingBodies;
 let intake: BodyIntake;
 let came: number;
 let outcome: Promise<unknown>;
@@ -22,13 +24,22 @@ let outcome: Promise<unknown>;
 beforeEach(async () => {
   clock = new FakeClock();
   budget = new ByteBudget({ bytesMax: 4 * BODY_BYTES, clock });
+  arriving = new ArrivingBodies();
   came = 0;
   const arrived = Promise.withResolvers<unknown>();
   outcome = arrived.promise;
   outcome.catch(() => {}); // tests await it later
   server = createServer((request, response) => {
     intake = new BodyIntake(request, {
-      ...{ budget, clock, org: 'org_a', bytesMax: BODY_BYTES, limit: '', memoryFor: (bytes) => bytes },
+      ...{
+        budget,
+        arriving,
+        clock,
+        org: 'org_a',
+        bytesMax: BODY_BYTES,
+        limit: '',
+        memoryFor: (bytes) => bytes,
+      },
     });
     intake
       .read((piece) => {
@@ -156,11 +167,58 @@ describe('a large body', () => {
   });
 });
 
-test('a small body needs no pace, and gets the time of a whole body', async () => {
-  begin(`Content-Length: ${MIB}`);
-  await send(10);
-  clock.advance(BODY_MS_MAX - 1);
-  await send(10);
-  clock.advance(1);
-  await expect(outcome).rejects.toMatchObject({ code: 'body_timeout' });
+describe('a small body', () => {
+  test('needs no pace, and gets the time of a whole body', async () => {
+    begin(`Content-Length: ${MIB}`);
+    await send(10);
+    clock.advance(BODY_MS_MAX - 1);
+    await send(10);
+    clock.advance(1);
+    await expect(outcome).rejects.toMatchObject({ code: 'body_timeout' });
+    expect(arriving.bytesOf('org_a')).toBe(0);
+  });
+
+  test.each([
+    ['with a length', `Content-Length: ${MIB}`, MIB, undefined],
+    ['in chunks', 'Transfer-Encoding: chunked', BODY_BYTES, chunk],
+  ])(
+    '%s takes a place, and must keep the pace, while many others of its org arrive',
+    async (_, length, place, frame) => {
+      arriving.add('org_a', ARRIVING_BYTES_MAX - 10);
+      begin(length);
+      await send(10, frame);
+      expect([budget.held, arriving.bytesOf('org_a')]).toEqual([0, ARRIVING_BYTES_MAX]);
+      await send(10, frame);
+      expect([budget.held, arriving.bytesOf('org_a')]).toEqual([place, ARRIVING_BYTES_MAX - 10]);
+      clock.advance(BODY_PACE_MS);
+      await expect(outcome).rejects.toMatchObject({ code: 'body_timeout' });
+      expect([budget.held, arriving.bytesOf('org_a')]).toEqual([0, ARRIVING_BYTES_MAX - 10]);
+    },
+  );
+
+  test('leaves its place when it is complete', async () => {
+    arriving.add('org_a', ARRIVING_BYTES_MAX);
+    begin('Content-Length: 20');
+    await send(10);
+    expect(budget.held).toBe(20);
+    await send(10);
+    expect(await outcome).toBe('whole');
+    expect(budget.held).toBe(0);
+  });
+
+  test('of another org needs no place meanwhile', async () => {
+    arriving.add('org_other', ARRIVING_BYTES_MAX);
+    begin('Content-Length: 10');
+    await send(10);
+    expect(await outcome).toBe('whole');
+    expect([budget.held, arriving.bytesOf('org_a')]).toEqual([0, 0]);
+  });
+
+  test('counts no longer when its client leaves', async () => {
+    begin('Content-Length: 20');
+    await send(10);
+    client.destroy();
+    await expect(outcome).rejects.toMatchObject({ code: 'invalid_request' });
+    expect(arriving.bytesOf('org_a')).toBe(0);
+  });
 });

@@ -1,14 +1,22 @@
-// Reads a body off its socket, a large one under the byte budget. The socket is not read until the body has its place,
-// and a slow body loses its place. The rest of a refused body is read and discarded, so that its client reads the
-// error.
+// Reads a body off its socket. A large one needs a place in the byte budget, and a small one too while many others of
+// its org arrive. The socket is not read until the body has its place, and a slow body loses its place. The rest of a
+// refused body is read and discarded, so that its client reads the error.
 import type { IncomingMessage } from 'node:http';
 import { ServiceError } from '@switchyard/contracts';
 import { type ByteBudget, type Clock, type HeldBytes, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
+import type { ArrivingBodies } from './arriving-bodies.ts';
 import { BODY_MS_MAX, BODY_PACE_BYTES_MIN, BODY_PACE_MS } from './limits.ts';
 
-export interface BodyIntakeOptions {
-  budget: ByteBudget;
-  clock: Clock;
+/** What all bodies of this process share. */
+export interface IntakeDeps {
+  /** Memory for large bodies. */
+  readonly budget: ByteBudget;
+  /** The bodies that have no place in it. */
+  readonly arriving: ArrivingBodies;
+  readonly clock: Clock;
+}
+
+export interface BodyIntakeOptions extends IntakeDeps {
   /** The org whose share of the budget the body uses; null on routes without a key. */
   org: string | null;
   /** Maximum bytes of the body, as sent over the wire. */
@@ -25,6 +33,8 @@ export class BodyIntake implements HeldBytes {
   /** Bytes declared by Content-Length; null for a chunked body. */
   readonly declaredBytes: number | null;
   #held: HeldBytes | null = null;
+  /** Its bytes that count as arriving. */
+  #arrivingBytes = 0;
   /** Aborted once no place is wanted any more. */
   readonly #over = new AbortController();
 
@@ -38,7 +48,7 @@ export class BodyIntake implements HeldBytes {
 
   /**
    * Passes the body on piece by piece; when `take` returns a promise, the socket is paused until it resolves. The
-   * memory stays reserved until `release`, unless reading fails.
+   * memory of a large body stays reserved until `release`, unless reading fails.
    * @throws ServiceError `body_too_large`, `service_unavailable` without room, `body_timeout`, `invalid_request` for an
    *   incomplete body; errors of `take`.
    */
@@ -48,7 +58,8 @@ export class BodyIntake implements HeldBytes {
       if (this.declaredBytes !== null && this.declaredBytes > bytesMax) throw this.#tooLarge();
       if (this.declaredBytes !== null && this.declaredBytes > LARGE_BODY_BYTES_MIN)
         await this.#hold(this.declaredBytes);
-      await this.#pump(take);
+      const bytes = await this.#pump(take);
+      if (bytes <= LARGE_BODY_BYTES_MIN) this.#held?.release(); // it needed its place only while it arrived
     } catch (error) {
       this.release();
       this.#raw.resume(); // without a listener: discards the rest
@@ -79,13 +90,15 @@ export class BodyIntake implements HeldBytes {
     throw signal.reason;
   }
 
-  #pump(take: (piece: Buffer) => void | Promise<void>): Promise<void> {
+  /** Resolves with the bytes of the body. */
+  #pump(take: (piece: Buffer) => void | Promise<void>): Promise<number> {
     const raw = this.#raw;
     const { bytesMax } = this.#options;
     return new Promise((resolve, reject) => {
       let bytes = 0;
       const settle = (outcome: () => void) => {
         stopWatch();
+        this.#arrive();
         raw.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onCut);
         outcome();
       };
@@ -95,7 +108,9 @@ export class BodyIntake implements HeldBytes {
         bytes += piece.length;
         if (bytes > bytesMax) return fail(this.#tooLarge());
         try {
-          const taken = this.#needsPlace(bytes) ? this.#hold(bytesMax).then(placed(piece)) : take(piece);
+          const taken = this.#needsPlace(bytes, piece)
+            ? this.#hold(this.declaredBytes ?? bytesMax).then(placed(piece))
+            : take(piece);
           if (!taken) return;
           raw.pause();
           taken.then(() => raw.resume(), fail);
@@ -104,15 +119,16 @@ export class BodyIntake implements HeldBytes {
         }
       };
       /**
-       * A chunked body above the size that needs no place: it takes one of the maximum size. With places that grow with
-       * their bodies, all bodies could wait for more room and none would complete.
+       * A body that needs a place after it began: one of its declared size, or else of the maximum size. With places
+       * that grow with their bodies, all bodies could wait for more room and none would complete.
        */
       const placed = (piece: Buffer) => () => {
+        this.#arrive();
         stopWatch();
         stopWatch = watch(); // the wait for the place does not count
         return take(piece);
       };
-      const onEnd = () => settle(resolve);
+      const onEnd = () => settle(() => resolve(bytes));
       const onCut = (cause?: Error) => fail(cut(cause));
       let stopWatch = watch();
       if (raw.destroyed && !raw.readableEnded) return onCut();
@@ -121,8 +137,18 @@ export class BodyIntake implements HeldBytes {
     });
   }
 
-  #needsPlace(bytes: number): boolean {
-    return this.#held === null && bytes > LARGE_BODY_BYTES_MIN;
+  #needsPlace(bytes: number, piece: Buffer): boolean {
+    if (this.#held !== null) return false;
+    const { arriving, org } = this.#options;
+    if (bytes > LARGE_BODY_BYTES_MIN || !arriving.add(org, piece.length)) return true;
+    this.#arrivingBytes += piece.length;
+    return false;
+  }
+
+  /** Its bytes arrived, or have a place. */
+  #arrive(): void {
+    this.#options.arriving.remove(this.#options.org, this.#arrivingBytes);
+    this.#arrivingBytes = 0;
   }
 
   /** Fails a body that is late, or that has a place and is too slow; returns a function that stops the check. */

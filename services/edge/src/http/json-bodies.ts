@@ -1,8 +1,8 @@
 // Reads JSON bodies as bytes, without a second copy, large ones under the byte budget.
-import type { ByteBudget, Clock, HeldBytes } from '@switchyard/service';
+import type { HeldBytes } from '@switchyard/service';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { BodyBuffer } from './body-buffer.ts';
-import { BodyIntake } from './body-intake.ts';
+import { BodyIntake, type IntakeDeps } from './body-intake.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -14,23 +14,17 @@ declare module 'fastify' {
 /** During the check a body is in memory twice: its bytes and its parsed values. */
 const COPIES = 2;
 
-interface JsonBodiesOptions {
-  budget: ByteBudget;
-  clock: Clock;
-}
-
-export function readJsonBodies(app: FastifyInstance, deps: JsonBodiesOptions): void {
+export function readJsonBodies(app: FastifyInstance, deps: IntakeDeps): void {
   app.decorateRequest('heldBody', null);
   app.addContentTypeParser('application/json', (request: FastifyRequest) => readJsonBody(request, deps));
 }
 
 /** @throws ServiceError as `BodyIntake.read` does */
-async function readJsonBody(request: FastifyRequest, { budget, clock }: JsonBodiesOptions): Promise<Buffer> {
+async function readJsonBody(request: FastifyRequest, deps: IntakeDeps): Promise<Buffer> {
   const bytesMax = request.routeOptions.bodyLimit ?? 0;
   const limit = `The body exceeds ${bytesMax} bytes. Send less.`;
   const intake = new BodyIntake(request.raw, {
-    budget,
-    clock,
+    ...deps,
     org: request.apiKey?.org ?? null,
     bytesMax,
     limit,

@@ -11,7 +11,7 @@ import {
   transcriptionFields,
   UNKNOWN_MEDIA_TYPE,
 } from '@switchyard/contracts';
-import { BodyIntake, type BodyIntakeOptions } from '../../http/body-intake.ts';
+import { BodyIntake, type BodyIntakeOptions, type IntakeDeps } from '../../http/body-intake.ts';
 import { check } from '../../http/read-body.ts';
 import { AUDIO_LIMIT, audioBuffer } from './audio-buffer.ts';
 import { AudioMemberScanner } from './audio-member-scanner.ts';
@@ -35,7 +35,7 @@ export interface TranscriptionRequest {
   release(): void;
 }
 
-type IntakeDeps = Pick<BodyIntakeOptions, 'budget' | 'clock' | 'org'>;
+type FormDeps = IntakeDeps & Pick<BodyIntakeOptions, 'org'>;
 
 /** Maximum bytes of a multipart form: its audio, its fields and the separators. */
 const FORM_BYTES_MAX = AUDIO_BYTES_MAX + 2 * TRANSCRIPTION_FIELDS_BYTES_MAX;
@@ -44,10 +44,7 @@ export const TRANSCRIPTION_BODY_BYTES_MAX =
   Math.ceil((AUDIO_BYTES_MAX * 3) / 2) + TRANSCRIPTION_FIELDS_BYTES_MAX;
 
 /** @throws ServiceError for an invalid request, the rest of whose body is then discarded as it arrives */
-export async function readTranscription(
-  raw: IncomingMessage,
-  deps: IntakeDeps,
-): Promise<TranscriptionRequest> {
+export async function readTranscription(raw: IncomingMessage, deps: FormDeps): Promise<TranscriptionRequest> {
   const contentType = raw.headers['content-type'] ?? '';
   const read = READ_BY_TYPE[contentType.split(';')[0]?.trim().toLowerCase() ?? ''];
   if (!read) {
@@ -72,7 +69,7 @@ interface Reading {
 }
 
 const READ_BY_TYPE: Readonly<
-  Record<string, (raw: IncomingMessage, deps: IntakeDeps, contentType: string) => Reading>
+  Record<string, (raw: IncomingMessage, deps: FormDeps, contentType: string) => Reading>
 > = {
   'multipart/form-data': (raw, deps, contentType) => {
     const memoryFor = (bytes: number) => Math.min(bytes, AUDIO_BYTES_MAX);

@@ -59,7 +59,7 @@ async function transcribe(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const deps = { budget: relay.largeBodies, clock: relay.clock, org: key.org };
+  const deps = { ...relay.intake, org: key.org };
   const { model, models, params, audio, release } = await readTranscription(request.raw, deps);
   request.heldBody = { release }; // until the body is handed over
   const common = await beginModelCall(relay, key, request, { model, models }, audio.length);

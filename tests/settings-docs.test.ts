@@ -1,7 +1,9 @@
-// docs/settings.md is held to the services' configs: every setting, its default, and who reads it.
+// docs/settings.md and docker-compose.yml are held to the services' configs: every setting, its default, and who reads
+// it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import type { z } from 'zod';
 import { configSchema as billing } from '../services/billing/src/config.ts';
 import { agentConfig } from '../services/computer-agent/src/config.ts';
@@ -61,3 +63,23 @@ test('every setting is documented, with its default and its readers', () => {
     if (docs.get(name)?.default !== null) expect(docs.get(name)?.default, name).toBe(setting.default);
   }
 });
+
+/** Set in the image, by `npm run credentials` (`env_file`), or by `npm start` alone. */
+const NOT_IN_COMPOSE = new Set([
+  ...['SWITCHYARD_DATA', 'HEALTH_PORT', 'HEALTH_HOST', 'HOST', 'PORT'],
+  ...['NATS_USER', 'NATS_PASSWORD', 'MONGODB_PASSWORD', 'SWITCHYARD_PROVIDERS_SECRET'],
+  ...['SWITCHYARD_COMPUTERS_OFF_REASON', 'SWITCHYARD_INSTANCE'],
+]);
+
+test.each(Object.entries(CONFIGS))(
+  'docker-compose.yml passes on all settings of %s, and no others',
+  (service, schema) => {
+    const text = readFileSync(join(import.meta.dirname, '../docker-compose.yml'), 'utf8');
+    const { services } = parse(text, { merge: true }) as {
+      services: Record<string, { environment: Record<string, string> }>;
+    };
+    const passedOn = Object.keys(services[service]?.environment ?? {});
+    const left = (names: string[]) => names.filter((name) => !NOT_IN_COMPOSE.has(name)).sort();
+    expect(left(passedOn)).toEqual(left(Object.keys(schema.shape)));
+  },
+);

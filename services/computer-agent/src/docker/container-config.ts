@@ -62,7 +62,7 @@ export interface SizeMb {
   readonly memoryMb: number;
 }
 
-/** What a computer asks of its container. Everything between the lifecycle and the engine passes it on unchanged. */
+/** What a computer asks of its container. A pooled container takes its size later, and has the standard image. */
 export interface ContainerOptions extends SizeMb {
   readonly image: string;
 }

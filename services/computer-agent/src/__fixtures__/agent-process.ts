@@ -4,6 +4,7 @@
 //   `record <state> <run or off>`, `record deleted`, `container created|started|removed`, or one of init-steps.ts as
 //   `exec <id> asked|sent|output|ended|received`
 //   messages in: AgentOrder    out: { ready: hostId }, then { done: order } for each but `stop`, which ends it
+import { flushCompileCache } from 'node:module';
 import { connectBus } from '@switchyard/bus';
 import { computerRecord } from '@switchyard/contracts';
 import { makeLogger, readConfig } from '@switchyard/service';
@@ -96,4 +97,5 @@ process.on('message', async (order: AgentOrder) => {
   }
   process.send?.({ done: order.do });
 });
+flushCompileCache(); // most of these processes are killed
 process.send?.({ ready: agent.hostId });

@@ -9,6 +9,7 @@ import {
   type OperationRequest,
   type OperationResponse,
   pageOf,
+  ServiceError,
   unknownCursor,
 } from '@switchyard/contracts';
 import { dollarsToJson, parseDollars } from '@switchyard/money';
@@ -19,8 +20,8 @@ import { creditOf } from '../statements/read-statement.ts';
 const EVENT_SOURCE = '/switchyard/billing';
 
 /**
- * Grants credits through an event. The answer follows when the ledger has the event.
- * @throws JetStreamError, TimeoutError when the stream does not accept the event; then nothing was granted
+ * Grants credits through an event. The answer follows when the ledger has the event, or when it is late.
+ * @throws ServiceError `service_unavailable` when the stream does not confirm the event: it may be granted all the same
  */
 export async function creditsCreate(
   { org, key_id, body }: OperationRequest<'credits.create'>,
@@ -37,8 +38,12 @@ export async function creditsCreate(
     time,
     data: { credit_id: id, org, key_id, amount_nano: amount.toString(), reason: body.reason, reference },
   });
-  await publishEvent(deps.bus, event);
-  await catchUp(deps);
+  await publishEvent(deps.bus, event).catch((cause: unknown) => {
+    const message =
+      'The credit could not be confirmed, and may be granted. Look in GET /v1/credits before you repeat it.';
+    throw new ServiceError('service_unavailable', message, { cause });
+  });
+  await catchUp(deps).catch(() => {}); // the event is durable: the credit is granted
   return {
     id,
     object: 'credit',

@@ -1,8 +1,14 @@
 // Rotation of keys on a real nats-server, with a clock that the test controls.
 import { type Bucket, type Bus, openBucket, request } from '@switchyard/bus';
-import { DEFAULT_ORG, FORMER_SECRETS_MAX, type KeyRecord, type RotatedKey } from '@switchyard/contracts';
+import {
+  DEFAULT_ORG,
+  FORMER_SECRETS_MAX,
+  type KeyRecord,
+  type RotatedKey,
+  ServiceError,
+} from '@switchyard/contracts';
 import { FakeClock } from '@switchyard/testing';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startTestControl, type TestControl } from '../__fixtures__/test-control.ts';
 import { deleteKey } from '../operations/keys-delete.ts';
 import { findKey } from './find-key.ts';
@@ -26,6 +32,7 @@ beforeAll(async () => {
   keys = await openBucket(bus, 'keys');
 });
 afterAll(() => control?.stop());
+afterEach(() => vi.restoreAllMocks());
 
 const make = () =>
   request(bus, 'keys.create', {
@@ -92,6 +99,39 @@ describe('a key that is rotated', () => {
     expect(await request(bus, 'keys.get', { ...caller, id: made.id })).toMatchObject({ limit: null });
     await request(bus, 'keys.delete', { ...caller, id: made.id });
     expect(await Promise.all([made, rotated].map(({ key }) => recordOf(key)))).toEqual([null, null]);
+  });
+
+  test('keeps a working secret when the store confirms too late that the former one is retired', async () => {
+    const made = await make();
+    const update = keys.update.bind(keys);
+    vi.spyOn(Object.getPrototypeOf(keys) as typeof keys, 'update').mockImplementationOnce(
+      async (...entry) => {
+        await update(...entry);
+        throw new ServiceError('service_unavailable', 'no confirmation');
+      },
+    );
+    await expect(rotate(made.id, 10)).rejects.toMatchObject({ code: 'service_unavailable' });
+    const successor = (await recordOf(made.key))?.successor ?? '';
+    expect((await keys.get(successor))?.value).toMatchObject({ id: made.id });
+    const again = await rotate(made.id, 10);
+    expect(await recordOf(again.key)).toMatchObject({ id: made.id });
+  });
+
+  test('gives its new secret although a former one cannot be retired', async () => {
+    const made = await make();
+    const second = await rotate(made.id, 10);
+    const { update } = Object.getPrototypeOf(keys) as typeof keys;
+    vi.spyOn(Object.getPrototypeOf(keys) as typeof keys, 'update').mockImplementation(function (
+      this: typeof keys,
+      key,
+      ...rest
+    ) {
+      if (key === hashKey(made.key)) throw new ServiceError('service_unavailable', 'away');
+      return update.call(this, key, ...rest);
+    });
+    const third = await rotate(made.id, 10);
+    expect(await recordOf(third.key)).toMatchObject({ id: made.id, rotation: 2 });
+    expect(await recordOf(second.key)).toMatchObject({ successor: hashKey(third.key) });
   });
 
   test('twice concurrently has one valid new secret', async () => {

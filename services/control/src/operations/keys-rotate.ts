@@ -59,13 +59,17 @@ export function rotateKey(deps: KeyOperations) {
     try {
       await retire(deps, current, { ...retirement, happened: [rotated] });
     } catch (error) {
-      await keys.delete(hash);
+      // After any other error the former secret may point to the new one already. Then the next rotation retires both.
       if (!(error instanceof RevisionConflict)) throw error;
+      await keys.delete(hash);
       throw changedMeanwhile();
     }
     const byRotation = former.toSorted((a, b) => (b.value.rotation ?? 0) - (a.value.rotation ?? 0));
-    for (const [i, entry] of byRotation.entries()) // after the secret that was retired just now
-      await retire(deps, entry, i + 1 < FORMER_SECRETS_MAX ? retirement : { ...retirement, until: now });
+    for (const [i, entry] of byRotation.entries()) {
+      const isKept = i + 1 < FORMER_SECRETS_MAX; // after the secret that was retired just now
+      // Otherwise it ends at its own time. The answer has the only copy of the new secret.
+      await retire(deps, entry, isKept ? retirement : { ...retirement, until: now }).catch(() => {});
+    }
     return { ...toKeyObject(record), key: secret, former_until: new Date(until).toISOString() };
   };
 }

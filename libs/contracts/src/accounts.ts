@@ -6,6 +6,7 @@ import { listOf } from './lists.ts';
 import { markup } from './markup.ts';
 import { PLACES } from './org-places.ts';
 import { rateLimits } from './rate-limits.ts';
+import { storedText } from './stored-text.ts';
 
 /** Dollars of one limit or one credit at the most. */
 const AMOUNT_DOLLARS_MAX = 1_000_000;
@@ -101,11 +102,8 @@ export type AccountObject = z.infer<typeof accountObject>;
 export const createCreditRequest = z
   .strictObject({
     amount: amount.describe('US dollars, at most 9 decimals'),
-    reason: z.string().min(1).max(CREDIT_REASON_LENGTH_MAX).describe('Why it is granted'),
-    reference: z
-      .string()
-      .min(1)
-      .max(CREDIT_REFERENCE_LENGTH_MAX)
+    reason: storedText(z.string().min(1).max(CREDIT_REASON_LENGTH_MAX)).describe('Why it is granted'),
+    reference: storedText(z.string().min(1).max(CREDIT_REFERENCE_LENGTH_MAX))
       .nullish()
       .describe('What it belongs to: an invoice, a payment, a request id'),
   })

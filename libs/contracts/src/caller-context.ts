@@ -1,6 +1,7 @@
 // What a caller says about a request besides its body: tags, its own request id, and its trace. Events and Logs carry it.
 import { z } from 'zod';
 import { boundedMap } from './bounded.ts';
+import { storedText } from './stored-text.ts';
 
 export const TAGS_HEADER = 'X-Service-Tags';
 export const CLIENT_REQUEST_ID_HEADER = 'X-Client-Request-Id';
@@ -20,7 +21,7 @@ const tagName = z
     new RegExp(`^${TAG_NAME}$`),
     'has at most 64 letters, digits, "_", "." or "-", and begins with a letter or digit',
   );
-const tagValue = z.string().regex(TAG_VALUE, 'has 1 to 128 characters, without commas');
+const tagValue = storedText(z.string().regex(TAG_VALUE, 'has 1 to 128 characters, without commas'));
 
 /** Tags by name. On the bus, in records and in events they have this shape; stores keep `<name>:<value>`. */
 export const tags = boundedMap(tagValue, { max: TAGS_MAX, key: tagName }).describe(

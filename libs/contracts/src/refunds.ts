@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { CREDIT_REASON_LENGTH_MAX, CREDIT_REFERENCE_LENGTH_MAX, dollarAmount } from './accounts.ts';
 import { dollars } from './dollars.ts';
 import { idOf } from './ids.ts';
+import { storedText } from './stored-text.ts';
 
 /** Refunds of one charge at the most: each has a place of its own in the ledger. */
 export const REFUNDS_PER_CHARGE_MAX = 20;
@@ -17,11 +18,8 @@ export const createRefundRequest = z
     amount: dollarAmount
       .optional()
       .describe('US dollars, at most 9 decimals; default: all that was charged and not given back yet'),
-    reason: z.string().min(1).max(CREDIT_REASON_LENGTH_MAX).describe('Why it is given back'),
-    reference: z
-      .string()
-      .min(1)
-      .max(CREDIT_REFERENCE_LENGTH_MAX)
+    reason: storedText(z.string().min(1).max(CREDIT_REASON_LENGTH_MAX)).describe('Why it is given back'),
+    reference: storedText(z.string().min(1).max(CREDIT_REFERENCE_LENGTH_MAX))
       .nullish()
       .describe('What it belongs to: a ticket, an invoice'),
   })

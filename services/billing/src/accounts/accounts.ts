@@ -60,6 +60,7 @@ export class Accounts {
   readonly #deps: AccountsDeps;
   readonly #kept = new Map<string, Kept>();
   readonly #stale = new Set<string>();
+  readonly #restoring = new Set<Promise<unknown>>();
 
   constructor(deps: AccountsDeps) {
     this.#deps = deps;
@@ -90,15 +91,30 @@ export class Accounts {
   }
 
   /**
-   * Restores holds that were granted before, perhaps by an earlier owner. Leaves out calls that are in the ledger: their
-   * renewal was late, and its hold and settlement would count the cost a second time.
+   * Restores holds that were granted before, perhaps by an earlier owner: each as soon as its limits are known. Leaves
+   * out calls that are in the ledger: their renewal was late, and its hold and settlement would count the cost a second
+   * time.
+   * @throws the first error of a request, after all others are restored
    */
-  async restore(requests: readonly HoldRequest[]): Promise<void> {
-    if (requests.length === 0) return;
+  async restore(requests: readonly Promise<HoldRequest>[]): Promise<void> {
+    const restoring = Promise.allSettled(requests.map((request) => this.#restore(request)));
+    this.#restoring.add(restoring);
+    const failed = (await restoring).find((outcome) => outcome.status === 'rejected');
+    this.#restoring.delete(restoring);
+    if (failed) throw failed.reason;
+  }
+
+  /** Resolves when the holds are restored that other calls restore now. */
+  async restored(): Promise<void> {
+    await Promise.all(this.#restoring);
+  }
+
+  async #restore(asked: Promise<HoldRequest>): Promise<void> {
+    const request = await asked;
+    if (request.limits.length === 0) return;
     await this.lock.run(async () => {
-      const calls = requests.map(({ call }) => call); // also the ids of their events
-      const booked = new Set(await bookedAmong(this.#deps.store, calls));
-      for (const request of requests) if (!booked.has(request.call)) this.desk.renew(request);
+      const booked = await bookedAmong(this.#deps.store, [request.call]); // also the id of its event
+      if (booked.length === 0) this.desk.renew(request);
     });
   }
 
@@ -142,10 +158,10 @@ export class Accounts {
       return { budget: kept.budget, refusal: () => terms.refusal(kept.budget) };
     const { store, progress, clock } = this.#deps;
     return whenComplete({ accounts: this, progress, clock }, async () => {
-      const window = terms.windowAt(clock.now());
-      const spent = await terms.spent(window);
+      const now = clock.now(); // for both the window and its spending: it may end while they are read
+      const spent = await terms.spent(terms.windowAt(now));
       const limit = terms.limit ?? (await creditsOf(store, org));
-      const current = { limit, spent, windowAt: terms.windowAt, now: clock.now() };
+      const current = { limit, spent, windowAt: terms.windowAt, now };
       const budget = this.#kept.get(name)?.budget ?? new Budget(current);
       for (const event of await bookedAmong(store, budget.settledEvents)) budget.unsettle(event);
       budget.redefine(current);

@@ -1,11 +1,14 @@
-// A budget that is first used while the sums miss rows of the ledger is read once the sums are complete.
+// Budgets and holds around an interrupted batch, midnight, and a change of the owner.
 import { openBucket } from '@switchyard/bus';
+import { makeLogger } from '@switchyard/service';
+import { FakeClock } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startBooking } from '../fixtures/booking.ts';
 import { completed, credited, ORG, TIME } from '../fixtures/events.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
 import { orgRecord } from '../fixtures/org-record.ts';
 import type { Store } from '../store/store.ts';
+import { type HoldRequest, SETTLED_MS_MAX } from './hold-desk.ts';
 
 const PREPAID = orgRecord(ORG, { billing: 'prepaid', monthly_limit: null }, TIME);
 let installation: TestInstallation;
@@ -56,4 +59,87 @@ test('a budget that is first read after an interrupted batch includes the rows m
   expect(limit?.budget).toMatchObject({ limit: 100n, spent: 60n, available: 40n });
 
   await booking.stop();
+}, 120_000);
+
+test('a budget whose month ends while it is read begins the next month with nothing spent', async () => {
+  const org = 'org_midnight';
+  const month = { billing: 'postpaid', monthly_limit: 0.0000001 } as const;
+  const clock = new FakeClock(Date.parse('2026-11-30T23:59:59.999Z'));
+  const { client, database } = installation;
+  const days = new Proxy(database.store.aggregates.days, {
+    get(target, name) {
+      if (name === 'find') clock.advance(1); // December begins
+      return Reflect.get(target, name);
+    },
+  });
+  const store = { ...database.store, aggregates: { ...database.store.aggregates, days } };
+  await (await openBucket(client.bus, 'orgs')).put(org, orgRecord(org, month, TIME));
+  await client.publish(completed('req_november', 100n, { org }));
+  const { accounts, stop } = await startBooking({ bus: client.bus, store, clock });
+  await expect.poll(() => database.store.ledger.findOne({ _id: 'req_november' })).not.toBeNull();
+  const [limit] = await vi.waitFor(() => accounts.limitsOf(org, 'key_1'), { timeout: 60_000 });
+  accounts.desk.open();
+  const call = { call: 'req_december', org, limits: limit ? [limit] : [], amount: 100n, exact: true };
+  expect(await accounts.desk.take(call)).toEqual({ granted: 100n, capped: false });
+  await stop();
+}, 120_000);
+
+test('holds are restored each as soon as its limits are known, and all of them although one is refused', async () => {
+  const { client, database } = installation;
+  const { accounts, stop } = await startBooking({ bus: client.bus, store: database.store });
+  const [limit] = await vi.waitFor(() => accounts.limitsOf(ORG, 'key_1'), { timeout: 60_000 });
+  const requestOf = (call: string): HoldRequest => ({
+    ...{ call, org: ORG, limits: limit ? [limit] : [], amount: 10n, exact: false },
+  });
+  const slow = Promise.withResolvers<HoldRequest>();
+  const restoring = accounts.restore([
+    slow.promise,
+    Promise.reject(new Error('the records are away')),
+    Promise.resolve(requestOf('req_quick')),
+  ]);
+  restoring.catch(() => {});
+  let all = false;
+  const restored = accounts.restored().then(() => {
+    all = true;
+  });
+  await expect.poll(() => limit?.budget.held).toBe(10n);
+  expect(all).toBe(false);
+  slow.resolve(requestOf('req_slow'));
+  await restored;
+  expect(limit?.budget.held).toBe(20n);
+  await expect(restoring).rejects.toThrow('the records are away');
+  await stop();
+}, 120_000);
+
+test('a settled call whose batch failed half-way raises no alarm: the ledger has it', async () => {
+  const org = 'org_recovered';
+  let away = false;
+  const cut = Promise.withResolvers<void>();
+  const store = storeWithoutSums(() => away, cut.resolve);
+  const { client, database } = installation;
+  await (await openBucket(client.bus, 'orgs')).put(org, orgRecord(org, PREPAID, TIME));
+  const clock = new FakeClock();
+  const logger = makeLogger('booking-test', 'silent');
+  const alarms = vi.spyOn(logger, 'error');
+  const { accounts, progress, stop } = await startBooking({ bus: client.bus, store, clock, logger });
+  await client.publish(credited('cred_r', 100n, { org }));
+  await expect.poll(() => database.store.ledger.findOne({ _id: 'cred_r' })).not.toBeNull();
+  const limits = await vi.waitFor(() => accounts.limitsOf(org, 'key_1'), { timeout: 60_000 });
+  accounts.desk.open();
+  await accounts.desk.take({ call: 'req_r', org, limits, amount: 60n, exact: true });
+  accounts.desk.settle('req_r', 'req_r', 60n);
+  away = true;
+  await client.publish(completed('req_r', 60n, { org }));
+  await cut.promise;
+  away = false;
+  await expect.poll(() => progress.complete, { timeout: 60_000 }).toBe(true);
+  clock.advance(SETTLED_MS_MAX + 20_000);
+  await expect.poll(() => accounts.desk.overdue, { timeout: 60_000 }).toEqual([]);
+  expect(alarms).not.toHaveBeenCalledWith(
+    expect.objectContaining({ alarm: 'settled_not_booked' }),
+    expect.anything(),
+  );
+  const [limit] = await accounts.limitsOf(org, 'key_1');
+  expect(limit?.budget.available).toBe(40n);
+  await stop();
 }, 120_000);

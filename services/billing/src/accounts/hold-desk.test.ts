@@ -42,6 +42,17 @@ async function refused(hold: Promise<unknown>): Promise<void> {
   await expect(hold).rejects.toMatchObject({ code: 'budget_exceeded' });
 }
 
+test('a desk that is closed refuses at once, also calls that come later', async () => {
+  const limit = limitOf(100n);
+  await ask([limit], 80n).hold;
+  const waiting = ask([limit], 60n).hold;
+  desk.close();
+  const moving = { code: 'service_unavailable', retryAfterS: 1 };
+  await expect(waiting).rejects.toMatchObject(moving);
+  await expect(ask([limit], 1n).hold).rejects.toMatchObject(moving);
+  expect(clock.waiting).toBe(0);
+});
+
 describe('a call', () => {
   test('that fits holds its amount in every limit that applies', async () => {
     const [org, key] = [limitOf(100n), limitOf(50n)];

@@ -57,6 +57,7 @@ export class HoldDesk {
   /** Event id -> the limits in which its cost counts as settled, and since when. */
   readonly #settled = new Map<string, { limits: readonly Limit[]; since: number }>();
   #open = false;
+  #closed = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -73,6 +74,7 @@ export class HoldDesk {
    * @throws the error of the limit that refuses the call; ServiceError `service_unavailable` when the signal ends
    */
   take(request: HoldRequest, signal?: AbortSignal): Promise<Hold> {
+    if (this.#closed) return Promise.reject(moving());
     const now = this.#try(request);
     if (now instanceof ServiceError) return Promise.reject(now);
     if (now) return Promise.resolve(now);
@@ -115,6 +117,11 @@ export class HoldDesk {
     this.#wake(org);
   }
 
+  /** The ledger has the event, although its batch failed half-way. Its budgets count it until they are read again. */
+  foundBooked(event: string): void {
+    this.#settled.delete(event);
+  }
+
   /** Re-evaluates waiting calls after credits were added or a limit was raised. */
   changed(org: string): void {
     this.#wake(org);
@@ -148,13 +155,11 @@ export class HoldDesk {
     return lost;
   }
 
-  /** Refuses all waiting calls, because this owner has lost the partition. */
+  /** Refuses all waiting calls, and those that come later, because this owner has lost the partition. */
   close(): void {
     this.#open = false;
-    const gone = new ServiceError('service_unavailable', 'budgets are moving to another instance', {
-      retryAfterS: 1,
-    });
-    for (const calls of this.#waiting.values()) for (const { settle } of [...calls]) settle(gone);
+    this.#closed = true;
+    for (const calls of this.#waiting.values()) for (const { settle } of [...calls]) settle(moving());
   }
 
   /** Returns the hold, or the refusal, or null when the call may fit later. */
@@ -246,6 +251,12 @@ export class HoldDesk {
       if (outcome) settle(outcome);
     }
   }
+}
+
+function moving(): ServiceError {
+  return new ServiceError('service_unavailable', 'budgets are moving to another instance', {
+    retryAfterS: 1,
+  });
 }
 
 function smallest(amounts: readonly bigint[]): bigint {

@@ -7,6 +7,7 @@ import type { PartitionDeps } from '../partition-deps.ts';
 import { namesEver } from '../partitions/partition.ts';
 import { Accounts } from './accounts.ts';
 import type { AccountRecords } from './records.ts';
+import { bookedAmong } from './spent.ts';
 
 /** One renewal interval of the routers, plus the time of delivery. */
 const LEARN_MS = HOLD_RENEW_MS + 500;
@@ -48,6 +49,8 @@ export function openAccounts(deps: OpenAccountsDeps): OpenedAccounts {
   const dropLost = async () => {
     const { overdue } = desk;
     if (overdue.length === 0 || !(await caughtUp())) return;
+    // A batch that failed half-way is recovered without a word to the desk.
+    for (const event of await bookedAmong(store, overdue)) desk.foundBooked(event);
     const events = desk.drop(overdue);
     if (events.length > 0)
       logger.error({ alarm: 'settled_not_booked', events }, 'calls were settled and their events never came');
@@ -72,6 +75,7 @@ export function openAccounts(deps: OpenAccountsDeps): OpenedAccounts {
       });
       while (!signal.aborted && !(await caughtUp()));
       await learnt;
+      await accounts.restored();
       if (!signal.aborted) desk.open();
     },
     close() {

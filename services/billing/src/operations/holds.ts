@@ -41,13 +41,12 @@ export async function holdsRenew(
   { holds }: OperationRequest<'holds.renew'>,
   { accounts }: BillingDeps,
 ): Promise<OperationResponse<'holds.renew'>> {
-  const unknown: HoldRequest[] = [];
-  for (const { org, key_id, call, amount_nano } of holds) {
-    if (accounts.desk.renewed(call)) continue; // needs no budget: a hold survives while budgets cannot be read
+  // Needs no budget: a hold survives while budgets cannot be read.
+  const unknown = holds.filter(({ call }) => !accounts.desk.renewed(call));
+  const holdOf = async ({ org, key_id, call, amount_nano }: (typeof holds)[number]): Promise<HoldRequest> => {
     const limits = await accounts.limitsOf(org, key_id);
-    if (limits.length === 0) continue;
-    unknown.push({ call, org, limits, amount: BigInt(amount_nano), exact: false });
-  }
-  await accounts.restore(unknown);
+    return { call, org, limits, amount: BigInt(amount_nano), exact: false };
+  };
+  await accounts.restore(unknown.map(holdOf));
   return {};
 }

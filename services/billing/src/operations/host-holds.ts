@@ -47,13 +47,12 @@ export async function hostHoldsRenew(
   { host, holds }: OperationRequest<'host-holds.renew'>,
   deps: Deps,
 ): Promise<OperationResponse<'host-holds.renew'>> {
-  const unknown: HoldRequest[] = [];
+  const unknown: Promise<HoldRequest>[] = [];
   for (const hold of holds) {
     const minute = { host, ...hold };
     const placement = await placementOf(minute, deps);
     if (!placement || deps.accounts.desk.renewed(minute.call)) continue;
-    const request = await holdOf(minute, placement, deps);
-    if (request.limits.length > 0) unknown.push(request);
+    unknown.push(holdOf(minute, placement, deps));
   }
   await deps.accounts.restore(unknown);
   return {};

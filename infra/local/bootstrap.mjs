@@ -1,5 +1,5 @@
 /**
- * Entry point of `npm start` and `npm test` on a fresh clone. It needs only the machine's own Node (18 or newer).
+ * Entry point of `npm start` and `npm test` on a fresh clone. It needs only the machine's own Node (20 or newer).
  * It installs what package-lock.json lists, then runs src/start.ts or src/test.ts with the Node from node_modules.
  */
 import { spawn, spawnSync } from 'node:child_process';

@@ -2920,7 +2920,7 @@ export interface components {
         CreateComputerRequest: {
             /** @description A label of yours; default: a generated name */
             name?: string;
-            /** @description An image of a public registry, which must contain sleep; default: the standard image */
+            /** @description An image of a public registry, in which commands need bash or sh; default: the standard image */
             image?: string;
             /** @description Cores, within the range and in the steps of GET /v1/computers/options; default there too */
             cpu?: number;

@@ -41,7 +41,9 @@ export const createComputerRequest = z
       .min(1)
       .max(512)
       .optional()
-      .describe('An image of a public registry, which must contain sleep; default: the standard image'),
+      .describe(
+        'An image of a public registry, in which commands need bash or sh; default: the standard image',
+      ),
     cpu: z
       .number()
       .optional()

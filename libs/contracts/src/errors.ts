@@ -187,7 +187,7 @@ export const ERRORS = {
     status: 409,
     retry: true,
     meaning:
-      'The first request with this `Idempotency-Key` has not finished, or its outcome is unknown. Retry later.',
+      'The first request with this `Idempotency-Key` still runs: retry later. If its answer was lost, use a new key.',
   },
   idempotency_conflict: {
     status: 409,

@@ -274,7 +274,7 @@ function notKept({ request_id, started_at }: IdempotencyRecord): ServiceError {
 function inUse({ request_id, started_at }: IdempotencyRecord): ServiceError {
   return new ServiceError(
     'idempotency_in_use',
-    `The first request with this ${IDEMPOTENCY_HEADER} (${request_id}) has not finished, or its outcome is unknown. Retry later.`,
+    `The first request with this ${IDEMPOTENCY_HEADER} (${request_id}) still runs: retry later. If its answer was lost, use a new key.`,
     { param: IDEMPOTENCY_HEADER, details: { request_id, started_at }, retryAfterS: IN_USE_RETRY_AFTER_S },
   );
 }

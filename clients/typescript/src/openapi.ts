@@ -341,6 +341,8 @@ export interface paths {
          * Create a computer; it starts at once, and is billed by the minute
          * @description The standard image needs no pull. Another image is pulled first, and the status is `creating` meanwhile. With `stream: true` the answer shows the progress, as GET does. If the client disconnects, the creation continues. DELETE cancels it at any time.
          *
+         *     After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
+         *
          *     Needs the permission `computers:write`.
          */
         post: operations["createComputer"];
@@ -467,7 +469,9 @@ export interface paths {
         put?: never;
         /**
          * Copy a stored file into /workspace of a running computer
-         * @description Needs the permission `computers:write`.
+         * @description After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
+         *
+         *     Needs the permission `computers:write`.
          */
         post: operations["uploadToComputer"];
         delete?: never;
@@ -488,6 +492,8 @@ export interface paths {
         /**
          * Run a shell command and wait for it; one that fails is a 200 with its exit code
          * @description With `stream: true` its output comes as it is written, without a limit and at your pace: a command whose output you do not read waits, and its timeout goes on. A client that reads nothing for a minute counts as gone. By default a command ends with its client; with `on_disconnect: "continue"` it goes on, and its result waits under the request's id (X-Request-Id).
+         *
+         *     After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
          *
          *     Needs the permission `computers:write`.
          */
@@ -628,6 +634,8 @@ export interface paths {
         /**
          * Start the desktop, and where a browser sees it
          * @description Of the standard image. Asked again it gives another address of the same desktop. Chromium and other programs find it by DISPLAY=:1.
+         *
+         *     After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
          *
          *     Needs the permission `computers:write`.
          */
@@ -821,7 +829,9 @@ export interface paths {
         put?: never;
         /**
          * Grant credits to your org: a prepaid org spends them, and is refused when they are used up
-         * @description Needs the permission `operator`.
+         * @description After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
+         *
+         *     Needs the permission `operator`.
          */
         post: operations["createCredit"];
         delete?: never;
@@ -841,7 +851,9 @@ export interface paths {
         put?: never;
         /**
          * Give a charge back, in whole or in part: never more than is left of it
-         * @description Needs the permission `operator`.
+         * @description After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
+         *
+         *     Needs the permission `operator`.
          */
         post: operations["createRefund"];
         delete?: never;
@@ -885,7 +897,9 @@ export interface paths {
         put?: never;
         /**
          * Make an org; the answer is the only place that ever shows its first key
-         * @description Needs the permission `operator`.
+         * @description After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
+         *
+         *     Needs the permission `operator`.
          */
         post: operations["createOrg"];
         delete?: never;
@@ -953,7 +967,9 @@ export interface paths {
         put?: never;
         /**
          * Grant credits to an org: a prepaid org spends them, and is refused when they are used up
-         * @description Needs the permission `operator`.
+         * @description After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
+         *
+         *     Needs the permission `operator`.
          */
         post: operations["createOrgCredit"];
         delete?: never;
@@ -973,7 +989,9 @@ export interface paths {
         put?: never;
         /**
          * Give a charge of an org back, in whole or in part: never more than is left of it
-         * @description Needs the permission `operator`.
+         * @description After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
+         *
+         *     Needs the permission `operator`.
          */
         post: operations["createOrgRefund"];
         delete?: never;
@@ -1064,6 +1082,8 @@ export interface paths {
         /**
          * Store a file
          * @description One file of at most 512 MB, stored as it comes: it is there when the answer says so, whole, or not at all. What an org stores counts against its quota.
+         *
+         *     After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
          *
          *     Needs the permission `storage:write`.
          */
@@ -1406,6 +1426,8 @@ export interface paths {
         /**
          * Start a video
          * @description Answers at once with the job; the full price of the seconds asked for is charged, and given back if it fails. Poll GET /v1/videos/{id} every few seconds, or give a `callback_url`.
+         *
+         *     After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
          *
          *     Needs the permission `models:write`.
          */

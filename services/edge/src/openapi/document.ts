@@ -80,7 +80,7 @@ function operation(route: RouteDescription, schemas: Schemas): Record<string, un
     tags: [route.tag],
     operationId: operationIdOf(route.method, route.path),
     summary: route.summary,
-    description: [route.description, permissionNote(route)].filter(Boolean).join('\n\n'),
+    description: [route.description, repeatNote(route), permissionNote(route)].filter(Boolean).join('\n\n'),
     security: securityOf(route),
     parameters: [
       ...parametersOf(request?.params, 'path', schemas, route),
@@ -258,6 +258,11 @@ function parametersOf(
 /** Who may: OpenAPI 3.1 allows the names of roles, here permissions, for any kind of scheme. */
 function securityOf(route: RouteDescription): object[] {
   return route.permission === 'public' ? [] : [{ key: permissionsOf(route) }];
+}
+
+function repeatNote({ repeatable }: RouteDescription): string {
+  if (repeatable !== false) return '';
+  return 'After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.';
 }
 
 function permissionNote(route: RouteDescription): string {

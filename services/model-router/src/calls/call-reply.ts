@@ -83,7 +83,9 @@ export class CallReply {
     const error =
       thrown instanceof ServiceError
         ? thrown
-        : new ServiceError('internal_error', 'Internal error; it was logged. Try again.', { cause: thrown });
+        : new ServiceError('internal_error', 'Internal error. Report the request id to the operator.', {
+            cause: thrown,
+          });
     if (error.code === 'internal_error')
       logger.error({ err: thrown, request: head.request_id }, 'a call failed with an unexpected error');
     const status = record.attempts.length > 0 && !REFUSALS.has(error.code) ? 'error' : 'refused';

@@ -147,5 +147,5 @@ async function readKey({ key: set, dataFolder }: LauncherConfig, progress: Progr
 async function untilInstalled(localPrograms: Promise<void>, progress: Progress): Promise<void> {
   const patience = delay(LOCAL_PROGRAMS_PATIENCE_MS, 'late' as const, { ref: false });
   if ((await Promise.race([localPrograms, patience])) === 'late')
-    progress.note('local models', 'still installing programs; until then some models answer 503');
+    progress.note('local models', 'still installing programs; until then calls of some models fail');
 }

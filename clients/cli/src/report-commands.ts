@@ -35,7 +35,7 @@ export function addReportCommands(program: Command): void {
     .option('--by <group>', `rows by this: ${GROUPS.join(', ')}, or tag:<name>`, readGroup, 'model')
     .addOption(new Option('--interval <interval>', 'rows by this interval too').choices(INTERVALS))
     .option('--from <time>', 'from this moment on, as ISO 8601; default: 30 days ago')
-    .option('--to <time>', 'up to this moment; default: now')
+    .option('--to <time>', 'up to this moment; default: the end of this quarter hour')
     .action(async ({ by, json: _, ...rest }: { by: string; json?: boolean }, command: Command) => {
       const sy = await connect();
       const query = { ...rest, group_by: by } as UsageQuery;

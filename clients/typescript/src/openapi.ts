@@ -8623,7 +8623,7 @@ export interface operations {
                 type?: "org.created" | "org.updated" | "org.suspended" | "org.restored" | "org.removed" | "key.created" | "key.updated" | "key.rotated" | "key.revoked" | "webhook.created" | "webhook.updated" | "webhook.rotated" | "webhook.deleted" | "signing_secret.rotated" | "provider.updated" | "provider.deleted" | "credit.granted" | "charge.refunded";
                 /** @description From this moment on; default: the beginning */
                 from?: string;
-                /** @description Up to this moment, exclusive; default: now */
+                /** @description Up to this moment, exclusive; default: no end */
                 to?: string;
             };
             header?: never;
@@ -9620,7 +9620,7 @@ export interface operations {
             query?: {
                 /** @description From this moment on; default: 30 days before `to`, or less for short intervals */
                 from?: string;
-                /** @description Up to this moment, exclusive; default: now */
+                /** @description Up to this moment, exclusive; default: the end of the current quarter hour */
                 to?: string;
                 /** @description Rows by this interval; default: one row for the whole time */
                 interval?: components["schemas"]["UsageInterval"];
@@ -9682,7 +9682,7 @@ export interface operations {
                 cursor?: string;
                 /** @description From this moment on; default: the beginning */
                 from?: string;
-                /** @description Up to this moment, exclusive; default: now */
+                /** @description Up to this moment, exclusive; default: no end */
                 to?: string;
                 /** @description Only of this key, by its id */
                 key?: string;

@@ -23,7 +23,10 @@ export const rowFormat = z
   .describe('json, csv (RFC 4180) or ndjson (a JSON object a line); default: what `Accept` asks for');
 
 const from = z.iso.datetime({ offset: true }).optional();
-const to = z.iso.datetime({ offset: true }).optional().describe('Up to this moment, exclusive; default: now');
+const to = z.iso
+  .datetime({ offset: true })
+  .optional()
+  .describe('Up to this moment, exclusive; default: no end');
 /** The time of a query. */
 export const timeRange = { from, to };
 const filter = z.string().min(1).max(FILTER_LENGTH_MAX).optional();
@@ -58,7 +61,7 @@ const usageFilters = {
 
 export const usageQuery = z.strictObject({
   from: from.describe('From this moment on; default: 30 days before `to`, or less for short intervals'),
-  to,
+  to: to.describe('Up to this moment, exclusive; default: the end of the current quarter hour'),
   interval: usageInterval.optional().describe('Rows by this interval; default: one row for the whole time'),
   group_by: usageGroup.optional().describe('Rows by this, or by a tag (`tag:team`); default: all together'),
   tz: timeZone,

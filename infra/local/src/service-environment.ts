@@ -24,9 +24,9 @@ export interface StackFacts {
  */
 const COMPILE_CACHE = join(ROOT, 'node_modules', '.cache', 'switchyard');
 
-/** Passed on as they are: where programs, certificates and proxies are, how to log and trace, platform limits. */
+/** Passed on as they are: where programs, certificates and proxies are, how to log, platform limits. */
 const PASSED_ON =
-  /^(NATS_USER|NATS_PASSWORD|NATS_TLS_CA|PATH|HOME|USER|LANG|LC_\w+|TZ|TMPDIR|XDG_CACHE_HOME|NODE_ENV|NODE_OPTIONS|NODE_COMPILE_CACHE|NODE_DISABLE_COMPILE_CACHE|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+|\w+_CA_BUNDLE|PIP_CERT|https?_proxy|no_proxy|HTTPS?_PROXY|NO_PROXY|LOG_LEVEL|OTEL_\w+|SWITCHYARD_\w+)$/;
+  /^(NATS_USER|NATS_PASSWORD|NATS_TLS_CA|PATH|HOME|USER|LANG|LC_\w+|TZ|TMPDIR|XDG_CACHE_HOME|NODE_ENV|NODE_OPTIONS|NODE_COMPILE_CACHE|NODE_DISABLE_COMPILE_CACHE|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+|\w+_CA_BUNDLE|PIP_CERT|https?_proxy|no_proxy|HTTPS?_PROXY|NO_PROXY|LOG_LEVEL|SWITCHYARD_\w+)$/;
 /** The variables of each grant. A service without the grant does not get them. */
 const GRANTED: Readonly<Record<Grant, readonly string[]>> = {
   key: ['SWITCHYARD_KEY'],

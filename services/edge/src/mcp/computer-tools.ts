@@ -88,7 +88,7 @@ const WORK: readonly Tool[] = [
     ...write,
     name: 'run_command',
     description:
-      'Run a shell command as root in a running computer, and wait for its output and exit code. Start a program that takes longer with: nohup … > log 2>&1 &',
+      'Run a shell command as root in a running computer, and wait for its output and exit code. Start a program that takes longer with: nohup … > log 2>&1 &. Keep running commands meanwhile, such as sleep 200: without any, the computer stops after minutes.',
     input: computer.extend({
       command,
       cwd,

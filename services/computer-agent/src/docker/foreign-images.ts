@@ -74,7 +74,7 @@ export function createForeignImages(deps: ForeignImagesDeps): ForeignImages {
   return {
     async use(request, work) {
       const reference = parseImageReference(request.image);
-      if (!reference) throw unavailable(request.image, 'invalid_reference', 'it is not an image reference');
+      if (!reference) throw new Error(`control admitted ${request.image}, which is no image reference`);
       const { repository } = reference;
       for (let removal = removals.get(repository); removal; removal = removals.get(repository))
         await removal.catch(() => {}); // the caller of the removal gets the error

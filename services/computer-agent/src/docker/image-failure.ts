@@ -2,7 +2,6 @@
 
 /** For `details.reason` of `image_unavailable`. */
 export type ImageFailureReason =
-  | 'invalid_reference'
   | 'private_registry'
   | 'not_found'
   | 'unauthorized'

@@ -3,6 +3,5 @@
 export { BYTES_PER_SAMPLE, decodeSound } from './decode-sound.ts';
 export { createLocalModels } from './local-models.ts';
 export { LocalRefusal } from './local-refusal.ts';
-export { Places } from './places.ts';
 export { ProgramFailed, runProgram } from './run-program.ts';
 export { renderVideo } from './video/render-video.ts';

@@ -1,6 +1,7 @@
 // One call of a local model, of any type but video. The answer has OpenAI's shape, so that the router treats the local
 // models exactly like an OpenAI-compatible upstream.
 import type { ModelType } from '@switchyard/contracts';
+import { Places } from '@switchyard/service';
 import { answerChat, type LocalChatRequest } from './chat/answer-chat.ts';
 import { SchemaWorker } from './chat/schema/schema-worker.ts';
 import { answerDecisions } from './decide/answer-decisions.ts';
@@ -8,7 +9,6 @@ import { answerEmbeddings } from './embed/answer-embeddings.ts';
 import { answerImages } from './image/answer-images.ts';
 import { type LocalAnswer, refusalAnswer } from './local-answer.ts';
 import { LocalRefusal } from './local-refusal.ts';
-import { Places } from './places.ts';
 import { answerRerank } from './rerank/answer-rerank.ts';
 import { answerSpeech } from './speech/answer-speech.ts';
 import { answerTranscription } from './transcribe/answer-transcription.ts';
@@ -63,8 +63,8 @@ const LOCAL_MODELS: Partial<Record<ModelType, Readonly<Record<string, LocalModel
 export function createLocalModels({ now }: { now: () => number }): LocalModels {
   const deps = {
     now,
-    transcriptions: new Places(TRANSCRIPTIONS_AT_ONCE),
-    speeches: new Places(SPEECHES_AT_ONCE),
+    transcriptions: new Places({ max: TRANSCRIPTIONS_AT_ONCE }),
+    speeches: new Places({ max: SPEECHES_AT_ONCE }),
     schemas: new SchemaWorker(),
   };
   return {

@@ -4,6 +4,7 @@
 import { ServiceError } from '@switchyard/contracts';
 import { z } from 'zod';
 import type { Clock } from './clock.ts';
+import { type HeldPlaces, Places } from './places.ts';
 
 /** Smaller bodies need no reservation. */
 export const LARGE_BODY_BYTES_MIN = 1024 * 1024;
@@ -25,11 +26,6 @@ export interface HeldBytes {
   release(): void;
 }
 
-export interface ReservedBytes extends HeldBytes {
-  /** Releases all but this many, once the size is known. */
-  keep(bytes: number): void;
-}
-
 interface ByteBudgetOptions {
   /** Size of the budget in bytes. */
   bytesMax: number;
@@ -43,24 +39,19 @@ export interface TakeOptions {
   signal: AbortSignal;
 }
 
-interface Waiter {
-  readonly org: string | null;
-  readonly bytes: number;
-  admit(): void;
-}
+/** The org of routes that need no key. */
+const NO_ORG = '';
 
 export class ByteBudget {
   readonly bytesMax: number;
   readonly #orgBytesMax: number;
-  readonly #clock: Clock;
-  readonly #queue: Waiter[] = [];
-  readonly #heldByOrg = new Map<string | null, number>();
-  #held = 0;
+  readonly #places: Places;
 
   constructor({ bytesMax, clock }: ByteBudgetOptions) {
     this.bytesMax = bytesMax;
     this.#orgBytesMax = bytesMax * ORG_SHARE_MAX;
-    this.#clock = clock;
+    const wait = { clock, msMax: BUDGET_WAIT_MS_MAX, late: noRoom };
+    this.#places = new Places({ max: bytesMax, orgMax: this.#orgBytesMax, wait });
   }
 
   /** From the setting. */
@@ -70,11 +61,11 @@ export class ByteBudget {
 
   /** For metrics and tests. */
   get held(): number {
-    return this.#held;
+    return this.#places.held;
   }
 
   get waiting(): number {
-    return this.#queue.length;
+    return this.#places.waiting;
   }
 
   /**
@@ -82,68 +73,8 @@ export class ByteBudget {
    * A body larger than the share takes the whole share.
    * @throws ServiceError `service_unavailable` after BUDGET_WAIT_MS_MAX; the signal's reason when the client is gone.
    */
-  async take(bytes: number, { org, signal }: TakeOptions): Promise<ReservedBytes> {
-    signal.throwIfAborted();
-    const wanted = Math.min(bytes, this.#orgBytesMax);
-    await this.#waitForTurn(org, wanted, signal);
-    return this.#lend(org, wanted);
-  }
-
-  #waitForTurn(org: string | null, bytes: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const settle = (outcome: () => void) => {
-        this.#queue.splice(this.#queue.indexOf(waiter), 1);
-        stopClock();
-        signal.removeEventListener('abort', leave);
-        outcome();
-      };
-      const giveUp = (reason: unknown) => {
-        settle(() => reject(reason));
-        this.#admit(); // later requests may have waited only for this one
-      };
-      const leave = () => giveUp(signal.reason);
-      const waiter: Waiter = { org, bytes, admit: () => settle(resolve) };
-      const stopClock = this.#clock.after(BUDGET_WAIT_MS_MAX, () => giveUp(noRoom()));
-      signal.addEventListener('abort', leave, { once: true });
-      this.#queue.push(waiter);
-      this.#admit();
-    });
-  }
-
-  #lend(org: string | null, bytes: number): ReservedBytes {
-    let lent = bytes;
-    const keep = (kept: number) => {
-      if (kept >= lent) return;
-      this.#count(org, kept - lent);
-      lent = kept;
-      this.#admit();
-    };
-    return { keep, release: () => keep(0) };
-  }
-
-  /** Grants in the order of requests; skips bodies of orgs whose share is full. */
-  #admit(): void {
-    const full = new Set<string | null>();
-    for (const { org, bytes, admit } of [...this.#queue]) {
-      if (full.has(org) || this.#heldBy(org) + bytes > this.#orgBytesMax) {
-        full.add(org);
-        continue;
-      }
-      if (this.#held + bytes > this.bytesMax) return;
-      this.#count(org, bytes);
-      admit();
-    }
-  }
-
-  #count(org: string | null, bytes: number): void {
-    this.#held += bytes;
-    const held = this.#heldBy(org) + bytes;
-    if (held > 0) this.#heldByOrg.set(org, held);
-    else this.#heldByOrg.delete(org);
-  }
-
-  #heldBy(org: string | null): number {
-    return this.#heldByOrg.get(org) ?? 0;
+  take(bytes: number, { org, signal }: TakeOptions): Promise<HeldPlaces> {
+    return this.#places.take(Math.min(bytes, this.#orgBytesMax), { org: org ?? NO_ORG, signal });
   }
 }
 

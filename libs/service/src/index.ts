@@ -5,7 +5,6 @@ export {
   type HeldBytes,
   LARGE_BODY_BYTES_MIN,
   ORG_SHARE_MAX,
-  type ReservedBytes,
 } from './byte-budget.ts';
 export { watchByteBudget } from './byte-budget-gauges.ts';
 export { type Clock, systemClock } from './clock.ts';
@@ -15,6 +14,7 @@ export { linesOf } from './lines-of.ts';
 export { Lock, Locks } from './lock.ts';
 export { type Logger, makeLogger } from './logger.ts';
 export { passed } from './passed.ts';
+export { type HeldPlaces, Places } from './places.ts';
 export { KeyLocked, ProviderSeal, providersConfig } from './provider-seal.ts';
 export { countDroppedRefusals } from './refusals-counter.ts';
 export { remember } from './remember.ts';

@@ -1,11 +1,11 @@
 // local/speech: OpenAI's speech request -> audio by espeak-ng, brought into its format by ffmpeg, sent as it comes.
 import { pipeline } from 'node:stream/promises';
 import { speechRequest } from '@switchyard/contracts';
+import type { Places } from '@switchyard/service';
 import type { z } from 'zod';
 import type { LocalAnswer } from '../local-answer.ts';
 import { LocalRefusal } from '../local-refusal.ts';
 import { type LocalRequest, parseRequest } from '../local-request.ts';
-import type { Places } from '../places.ts';
 import { type RunningProgram, runProgram } from '../run-program.ts';
 import { mannerOf, tempoOf } from './manner.ts';
 import { espeakVoice, VOICE_DEFAULT, VOICES } from './voices.ts';

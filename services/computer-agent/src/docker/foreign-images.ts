@@ -10,14 +10,19 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
 import { isImagePresent } from '@switchyard/sandbox-computer';
+import { Places } from '@switchyard/service';
 import type Docker from 'dockerode';
 import { ImageFailure, type ImageFailureReason } from './image-failure.ts';
 import { ImagePull, type ImagePullDeps, type ImageRequest, NO_ROOM } from './image-pull.ts';
 import { type ImageReference, parseImageReference } from './image-reference.ts';
-import { PullTurns } from './pull-turns.ts';
 
-/** Pulls of a host at the same time, of different orgs; further ones wait. */
+/**
+ * Pulls of a host at the same time; further ones wait. The agent decompresses and checks each layer itself, between the
+ * commands of its computers.
+ */
 const PULLS_MAX = 2;
+/** Since a registry may be slow. */
+const ORG_PULLS_MAX = 1;
 
 export interface ForeignImagesDeps extends Omit<ImagePullDeps, 'loading' | 'removeUnused' | 'turns'> {
   /** Directory of the notes about pulls. */
@@ -68,7 +73,7 @@ export function createForeignImages(deps: ForeignImagesDeps): ForeignImages {
     });
     return removing;
   };
-  const turns = new PullTurns(PULLS_MAX);
+  const turns = new Places({ max: PULLS_MAX, orgMax: ORG_PULLS_MAX });
   const pullDeps = { ...deps, removeUnused, turns, loading: new Set<ImagePull>() };
 
   return {

@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import { Readable } from 'node:stream';
 import type { CreationProgress } from '@switchyard/contracts';
 import { createEgress, type Lookup, parseAllowList } from '@switchyard/egress';
-import { linesOf } from '@switchyard/service';
+import { type HeldPlaces, linesOf, type Places } from '@switchyard/service';
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import type { HostLogger } from '../computer/logger.ts';
@@ -13,7 +13,6 @@ import { ImageFailure, type ImageFailureReason } from './image-failure.ts';
 import type { ImageReference } from './image-reference.ts';
 import { ImageRegistry, type RemoteConfig, type RemoteImage } from './image-registry.ts';
 import { PullProgress } from './pull-progress.ts';
-import type { PullTurns } from './pull-turns.ts';
 
 const PULL_TIMEOUT_MS = 300_000;
 /** A pull without progress for this time is given up. */
@@ -42,7 +41,7 @@ export interface ImagePullDeps {
   /** Removes images that are not in use. */
   readonly removeUnused: () => Promise<number>;
   /** Of the pulls of this host. */
-  readonly turns: PullTurns;
+  readonly turns: Places;
   /** Pulls of this host whose image the engine is receiving or unpacking. */
   readonly loading: Set<ImagePull>;
   readonly logger: HostLogger;
@@ -79,7 +78,7 @@ export class ImagePull {
   readonly #timeout: NodeJS.Timeout;
   #stalled: NodeJS.Timeout | undefined;
   #loggedAt = Number.NEGATIVE_INFINITY;
-  #hasTurn = false;
+  #turn: HeldPlaces | undefined;
   #isHandedOver = false;
   /** What the engine will unpack; 0 until its room is reserved. */
   #unpackedBytes = 0;
@@ -109,14 +108,14 @@ export class ImagePull {
     clearTimeout(this.#timeout);
     clearTimeout(this.#stalled);
     this.#abort.abort();
-    if (this.#hasTurn) this.#deps.turns.end(this.#request.org);
+    this.#turn?.release();
   }
 
   /** Waits until few enough other pulls of this host go on. @throws ImageFailure `too_slow` if that takes too long */
   async begin(): Promise<void> {
     this.#request.onPull?.({ ...this.#progress.now, phase: 'looking_up' });
-    await this.#deps.turns.take(this.#request.org, this.#abort.signal);
-    this.#hasTurn = true;
+    const { org } = this.#request;
+    this.#turn = await this.#deps.turns.take(1, { org, signal: this.#abort.signal });
     this.#restartStallTimer();
   }
 

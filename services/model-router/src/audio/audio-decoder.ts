@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
-import { BYTES_PER_SAMPLE, decodeSound, LocalRefusal, Places, ProgramFailed } from '@switchyard/local-models';
-import type { Clock } from '@switchyard/service';
+import { BYTES_PER_SAMPLE, decodeSound, LocalRefusal, ProgramFailed } from '@switchyard/local-models';
+import { type Clock, Places } from '@switchyard/service';
 
 const RATE_HZ = 8_000;
 /** Each decoding takes a core. */
@@ -17,28 +17,18 @@ const RETRY_AFTER_S = 10;
 
 /** The decodings of one process. */
 export class AudioDecoder {
-  readonly #places = new Places(DECODINGS_AT_ONCE);
-  readonly #clock: Clock;
+  readonly #places: Places;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.#places = new Places({ max: DECODINGS_AT_ONCE, wait: { clock, msMax: WAIT_MS_MAX, late: busy } });
   }
 
   /**
    * Duration in seconds; null when the file cannot be decoded or ffmpeg is missing.
    * @throws ServiceError `service_unavailable` when other decodings take too long or the file cannot be stored
    */
-  async measure(audio: Buffer, signal: AbortSignal): Promise<number | null> {
-    const waiting = new AbortController();
-    const stopClock = this.#clock.after(WAIT_MS_MAX, () => waiting.abort(busy()));
-    try {
-      return await this.#places.run(AbortSignal.any([signal, waiting.signal]), () => {
-        stopClock();
-        return measureByDecoding(audio, signal);
-      });
-    } finally {
-      stopClock();
-    }
+  measure(audio: Buffer, signal: AbortSignal): Promise<number | null> {
+    return this.#places.run(signal, () => measureByDecoding(audio, signal));
   }
 }
 

@@ -1,5 +1,5 @@
 // One attempt of a call at one upstream: holds its cost, runs the exchange, passes the answer on, classifies a failure.
-import type { ReservedBytes } from '@switchyard/service';
+import type { HeldPlaces } from '@switchyard/service';
 import type { StreamedAnswer } from '../answers/streamed-answer.ts';
 import { unstreamed } from '../answers/whole-answer.ts';
 import { type Failure, faultOf, redacted } from '../makers/failure.ts';
@@ -24,7 +24,7 @@ export class Attempt {
   /** The upstream has the request and bills it. */
   #accepted = false;
   /** Memory for what the adapter downloads. */
-  readonly #held: ReservedBytes[] = [];
+  readonly #held: HeldPlaces[] = [];
   #isOver = false;
   #abandon: () => void = () => {};
 
@@ -65,7 +65,7 @@ export class Attempt {
     return { price: this.#request.accepted(this.candidate.model), basis: 'estimated' };
   }
 
-  async #reserve(bytes: number, signal: AbortSignal): Promise<ReservedBytes> {
+  async #reserve(bytes: number, signal: AbortSignal): Promise<HeldPlaces> {
     const { largeBodies, head } = this.#context;
     const held = await largeBodies.take(bytes, { org: head.org, signal });
     if (this.#isOver) held.release();

@@ -1,5 +1,5 @@
 // One exchange with one upstream and its timeouts: first byte, gap between bytes, and whole attempt.
-import type { ReservedBytes } from '@switchyard/service';
+import type { HeldPlaces } from '@switchyard/service';
 import { AttemptFailed, failureOfAnswer, timedOut } from '../makers/failure.ts';
 import type { Maker, UpstreamAnswer, UpstreamRequest } from '../makers/maker.ts';
 
@@ -12,7 +12,7 @@ export interface ExchangeOptions {
   /** Milliseconds left for the whole call. */
   remainingMs: number;
   /** Reserves memory for what the maker's adapter downloads. */
-  reserve(bytes: number, signal: AbortSignal): Promise<ReservedBytes>;
+  reserve(bytes: number, signal: AbortSignal): Promise<HeldPlaces>;
   /** Whether an answer of this content type is passed on as it arrives, if the request asked for a stream. */
   streams(contentType: string): boolean;
   /** Takes the bytes of a streamed answer; returns false when the caller reads slowly: wait for `drained`. */

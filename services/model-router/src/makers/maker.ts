@@ -1,7 +1,7 @@
 // The router's interface to a maker's adapter: one request, and its answer as an async iterable.
 import type { Dialect, ModelType, TranscriptionParams, Upstream } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
-import type { ReservedBytes } from '@switchyard/service';
+import type { HeldPlaces } from '@switchyard/service';
 import type { Dispatcher } from 'undici';
 import type { Adapter } from '../catalog/catalog.ts';
 
@@ -55,7 +55,7 @@ export interface CallOptions {
    * Reserves memory for what the adapter downloads, until the end of the attempt.
    * @throws ServiceError `service_unavailable` when there is no room in time; the signal's reason
    */
-  reserve(bytes: number): Promise<ReservedBytes>;
+  reserve(bytes: number): Promise<HeldPlaces>;
 }
 
 export interface Maker extends Adapter {

@@ -2,8 +2,8 @@
 // for years, a million items. The thread is started at the first schema, kept, and replaced when a schema overruns it.
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import { Places } from '@switchyard/service';
 import { LocalRefusal } from '../../local-refusal.ts';
-import { Places } from '../../places.ts';
 import type { Filled, JsonSchema } from './json-schema.ts';
 import type { StringContext } from './string-values.ts';
 
@@ -27,7 +27,7 @@ const THREAD_MEMORY_MB_MAX = 128;
 
 export class SchemaWorker {
   #thread: Worker | null = null;
-  readonly #turn = new Places(1);
+  readonly #turn = new Places({ max: 1 });
 
   /** Fills the schemas of one call, one after the other. */
   forCall(signal: AbortSignal): FillSchema {

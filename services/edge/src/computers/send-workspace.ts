@@ -5,12 +5,11 @@ import {
   type HostFileReadReply,
   hostFileReadReply,
   hostFileReadSubject,
-  ServiceError,
 } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { downloadHeaders } from '../files/content-headers.ts';
 import { readByteRange } from '../http/byte-range.ts';
-import { pass } from '../http/pass-bytes.ts';
+import { sendBytes } from '../http/pass-bytes.ts';
 
 type SentFile = Extract<HostFileReadReply, { kind: 'file' }>;
 
@@ -41,23 +40,13 @@ export async function sendWorkspace(
     range: readByteRange(request.headers.range),
     if_range: request.headers['if-range']?.toString() ?? null,
   };
-  const answer = await openReply(bus, { subject: hostFileReadSubject(host), head }, signal).catch(
-    (error: unknown) => {
-      if (error instanceof ServiceError && error.code === 'range_not_satisfiable')
-        reply.header('content-range', `bytes */${error.details?.bytes}`);
-      throw error;
-    },
-  );
+  const answer = await openReply(bus, { subject: hostFileReadSubject(host), head }, signal);
   const found = hostFileReadReply.parse(answer.head);
+  const status = found.kind === 'file' && found.part ? 206 : 200;
   const headers = { ...headersOf(found), 'x-request-id': request.id };
-  const begin = () => {
-    reply.hijack();
-    reply.raw.writeHead(found.kind === 'file' && found.part ? 206 : 200, headers);
-  };
-  if (request.method !== 'HEAD') return pass(answer.body, reply, begin, signal);
-  answer.cancel();
-  begin();
-  reply.raw.end();
+  const onlyHead = request.method === 'HEAD';
+  if (onlyHead) answer.cancel();
+  await sendBytes(reply, { status, headers }, onlyHead ? null : answer.body, signal);
 }
 
 function headersOf(found: HostFileReadReply): Record<string, string> {

@@ -2,6 +2,7 @@
 // download and never displayed: no browser runs it as a page of ours, and no name can end or extend a header.
 import type { ByteRange } from '@switchyard/bus';
 import type { FileObject } from '@switchyard/contracts';
+import { partHeaders } from '../http/byte-range.ts';
 
 interface Download {
   readonly name: string;
@@ -14,16 +15,11 @@ interface Download {
 }
 
 export function downloadHeaders({ name, mediaType, bytes, etag, part }: Download): Record<string, string> {
-  const { start, end } = part ?? { start: 0, end: bytes };
   return {
-    'content-type': mediaType,
-    'content-length': String(end - start),
+    ...partHeaders(mediaType, bytes, part),
     'content-disposition': attachment(name),
-    'x-content-type-options': 'nosniff',
     'content-security-policy': "default-src 'none'; sandbox",
-    'accept-ranges': 'bytes',
     etag,
-    ...(part ? { 'content-range': `bytes ${start}-${end - 1}/${bytes}` } : {}),
   };
 }
 

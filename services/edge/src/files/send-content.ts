@@ -7,11 +7,10 @@ import {
   fileObject,
   type KeyRecord,
   resolveRange,
-  ServiceError,
 } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { readByteRange } from '../http/byte-range.ts';
-import { pass } from '../http/pass-bytes.ts';
+import { rangeNotSatisfiable, readByteRange } from '../http/byte-range.ts';
+import { sendBytes } from '../http/pass-bytes.ts';
 import { contentHeaders, etagOf } from './content-headers.ts';
 
 interface AskedContent {
@@ -35,35 +34,24 @@ export async function sendContent(
   const onlyHead = request.method === 'HEAD';
   const lengthFirst = onlyHead || request.headers.range !== undefined;
   const known = lengthFirst ? await ask(bus, 'files.get', who, { signal }) : null;
-  const range = known && wantedRange(request, reply, known);
-  if (known && onlyHead) {
-    begin(reply, known, range);
-    reply.raw.end();
-    return;
-  }
+  const range = known && wantedRange(request, known);
+  if (known && onlyHead) return sendBytes(reply, headOf(known, range, request.id), null);
   const head: FileContentHead = { request_id: request.id, ...who, ...(range ? { range } : {}) };
   const answer = await openReply(bus, { subject: FILE_CONTENT_SUBJECT, head }, signal);
   const file = fileObject.parse(answer.head);
-  await pass(answer.body, reply, () => begin(reply, file, range), signal);
+  await sendBytes(reply, headOf(file, range, request.id), answer.body, signal);
 }
 
 /** @throws ServiceError `range_not_satisfiable`. */
-function wantedRange(request: FastifyRequest, reply: FastifyReply, file: FileObject): ByteRange | null {
+function wantedRange(request: FastifyRequest, file: FileObject): ByteRange | null {
   const asked = readByteRange(request.headers.range);
   const condition = request.headers['if-range'];
   if (asked === null || (condition !== undefined && condition !== etagOf(file))) return null;
   const range = resolveRange(asked, file.bytes);
   if (range) return range;
-  reply.header('content-range', `bytes */${file.bytes}`);
-  const details = { bytes: file.bytes };
-  throw new ServiceError(
-    'range_not_satisfiable',
-    `The range is outside the file, which has ${file.bytes} bytes. Use a smaller range.`,
-    { details },
-  );
+  throw rangeNotSatisfiable('file', file.bytes);
 }
 
-function begin(reply: FastifyReply, file: FileObject, range: ByteRange | null): void {
-  reply.hijack();
-  reply.raw.writeHead(range ? 206 : 200, contentHeaders(file, range, reply.request.id));
+function headOf(file: FileObject, range: ByteRange | null, requestId: string) {
+  return { status: range ? 206 : 200, headers: contentHeaders(file, range, requestId) };
 }

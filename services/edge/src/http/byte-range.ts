@@ -1,5 +1,6 @@
-// Parses the header Range, in the one form that players and downloads use.
-import type { AskedRange } from '@switchyard/contracts';
+// Content that is sent in parts: the header Range, in the one form that players and downloads use, and its answer.
+import type { ByteRange } from '@switchyard/bus';
+import { type AskedRange, ServiceError } from '@switchyard/contracts';
 
 /** Returns null without a range, or for a form that may be answered with the whole. */
 export function readByteRange(header: string | undefined): AskedRange | null {
@@ -7,4 +8,25 @@ export function readByteRange(header: string | undefined): AskedRange | null {
   if (first === '') return last === '' ? null : { suffix: Number(last) };
   if (last === '') return { first: Number(first), last: null };
   return Number(last) < Number(first) ? null : { first: Number(first), last: Number(last) };
+}
+
+/** Headers of content of which any part can be asked for. @param part the part that is sent; null: all */
+export function partHeaders(
+  mediaType: string,
+  bytes: number,
+  part: ByteRange | null,
+): Record<string, string> {
+  const { start, end } = part ?? { start: 0, end: bytes };
+  return {
+    'content-type': mediaType,
+    'content-length': String(end - start),
+    'accept-ranges': 'bytes',
+    'x-content-type-options': 'nosniff',
+    ...(part ? { 'content-range': `bytes ${start}-${end - 1}/${bytes}` } : {}),
+  };
+}
+
+export function rangeNotSatisfiable(content: 'file' | 'video', bytes: number): ServiceError {
+  const message = `The range is outside the ${content}, which has ${bytes} bytes. Use a smaller range.`;
+  return new ServiceError('range_not_satisfiable', message, { details: { bytes } });
 }

@@ -3,6 +3,27 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 
+interface AnswerHead {
+  status: number;
+  headers: Record<string, string>;
+}
+
+/** Answers with bytes. @param body null: only the head. @param signal as in `pass`. @throws as `pass` */
+export async function sendBytes(
+  reply: FastifyReply,
+  { status, headers }: AnswerHead,
+  body: AsyncIterable<Buffer> | null,
+  signal?: AbortSignal,
+): Promise<void> {
+  const begin = () => {
+    reply.hijack();
+    reply.raw.writeHead(status, headers);
+  };
+  if (body) return pass(body, reply, begin, signal);
+  begin();
+  reply.raw.end();
+}
+
 /**
  * @param begin hijacks the answer and sends its head; called with the first bytes, so that an earlier error is an error
  *   answer

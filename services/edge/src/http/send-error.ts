@@ -33,6 +33,9 @@ export function renderError(
       'content-length': String(Buffer.byteLength(body)),
       ...requestIdHeaders(requestId, dialect),
       ...(error.status === 401 ? { 'www-authenticate': 'Bearer realm="switchyard"' } : {}),
+      ...(error.code === 'range_not_satisfiable'
+        ? { 'content-range': `bytes */${error.details?.bytes}` }
+        : {}),
       ...(error.retryAfterS === undefined ? {} : { 'retry-after': String(error.retryAfterS) }),
       ...(retry === undefined ? {} : { 'x-should-retry': String(retry) }),
     },

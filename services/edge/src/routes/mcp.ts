@@ -4,7 +4,7 @@ import type { Logger } from '@switchyard/service';
 import { z } from 'zod';
 import { hashOfKey } from '../auth/authenticate.ts';
 import { clientGone } from '../http/client-gone.ts';
-import { pass } from '../http/pass-bytes.ts';
+import { sendBytes } from '../http/pass-bytes.ts';
 import { parseJson } from '../http/read-body.ts';
 import { type Route, rawRoute } from '../http/route.ts';
 import { MESSAGE_BYTES_MAX } from '../mcp/tool.ts';
@@ -35,18 +35,15 @@ export function mcpRoutes({ logger }: McpRoutesDeps): Route[] {
         const signal = clientGone(request, reply);
         // The SDK takes 10 MB and a tenth of a second to load: most edges never need it.
         const { answerMcp } = await import('../mcp/answer-mcp.ts');
-        const { status, headers, body } = await answerMcp({ key, request, message, signal, logger });
-        await pass(bytesOf(body), reply, () => {
-          headers.delete('connection'); // Node's to say: an edge that drains closes it
-          reply.hijack();
-          reply.raw.writeHead(status, { ...Object.fromEntries(headers), 'x-request-id': request.id });
-        });
+        const { status, headers: sent, body } = await answerMcp({ key, request, message, signal, logger });
+        sent.delete('connection'); // Node's to say: an edge that drains closes it
+        const headers = { ...Object.fromEntries(sent), 'x-request-id': request.id };
+        await sendBytes(reply, { status, headers }, body && bytesOf(body));
       },
     ),
   ];
 }
 
-/** A notification has no answer. */
-async function* bytesOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Buffer> {
-  for await (const piece of body ?? []) yield Buffer.from(piece);
+async function* bytesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Buffer> {
+  for await (const piece of body) yield Buffer.from(piece);
 }

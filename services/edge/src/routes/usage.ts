@@ -12,7 +12,7 @@ import { z } from 'zod';
 import type { OpenRelays } from '../auth/open-relays.ts';
 import { whileKeyHolds } from '../auth/while-key-holds.ts';
 import { clientGone } from '../http/client-gone.ts';
-import { pass } from '../http/pass-bytes.ts';
+import { sendBytes } from '../http/pass-bytes.ts';
 import { check } from '../http/read-body.ts';
 import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
 import { sendJson } from '../http/send-json.ts';
@@ -103,24 +103,16 @@ async function answerLogs(
       await request(bus, 'logs.list', { org: key.org, key_id: key.id, query }, { signal: gone }),
     );
   const headers = textHeaders(format, 'logs', asked.id);
-  const { raw } = reply;
+  if (asked.method === 'HEAD') return sendBytes(reply, { status: 200, headers }, null);
   const hasTrailers = asked.raw.httpVersion !== '1.0';
-  const begin = (more: Record<string, string> = {}) => {
-    reply.hijack();
-    raw.writeHead(200, { ...headers, ...more });
-  };
-  if (asked.method === 'HEAD') {
-    begin();
-    raw.end();
-    return;
-  }
+  if (hasTrailers) headers.trailer = NEXT_CURSOR_TRAILER;
   const onMore = (cursor: string) => {
-    if (hasTrailers) raw.addTrailers({ [NEXT_CURSOR_TRAILER]: cursor });
+    if (hasTrailers) reply.raw.addTrailers({ [NEXT_CURSOR_TRAILER]: cursor });
   };
-  const beginText = () => begin(hasTrailers ? { trailer: NEXT_CURSOR_TRAILER } : {});
-  await whileKeyHolds(open, key, gone, (_key, signal) =>
-    pass(logsText({ bus, key, query, format, signal, onMore }), reply, beginText, signal),
-  );
+  await whileKeyHolds(open, key, gone, (_key, signal) => {
+    const rows = logsText({ bus, key, query, format, signal, onMore });
+    return sendBytes(reply, { status: 200, headers }, rows, signal);
+  });
 }
 
 const NEXT_CURSOR_TRAILER = 'x-next-cursor';

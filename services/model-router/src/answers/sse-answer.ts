@@ -13,22 +13,11 @@ import { UnusableAnswer } from '../makers/unusable-answer.ts';
 import { FREE, type Price, priceTokens, readUsage, type TokenUsage } from '../spending/pricing.ts';
 import { inputTokensOf, readRequest } from '../spending/request-price.ts';
 import { choicesOf, contentLength, emptyAnswer, hasContent } from './chat-content.ts';
-import {
-  type Chunk,
-  dataOf,
-  EVENT_END,
-  hasNoChoices,
-  lastEventEnd,
-  putUsage,
-  refuseError,
-  SEAM_LENGTH,
-  usageOf,
-} from './sse-events.ts';
+import { type Chunk, dataOf, EVENT_END, hasNoChoices, putUsage, refuseError, usageOf } from './sse-events.ts';
 import type { StreamEnd, StreamedAnswer } from './streamed-answer.ts';
 import { usageWithCost } from './usage-with-cost.ts';
+import { WholeEvents } from './whole-events.ts';
 
-/** Maximum size of one event; a longer one is an error. */
-const EVENT_BYTES_MAX = 32 * 1024 * 1024;
 /** Maximum size of everything before the first token. */
 const PRELUDE_BYTES_MAX = 1024 * 1024;
 
@@ -51,10 +40,7 @@ export class SseAnswer implements StreamedAnswer {
   readonly #request: Buffer;
   /** The caller asked for OpenAI's extra usage chunk. Otherwise the usage goes into the last chunk. */
   readonly #includeUsage: boolean;
-  /** The start of an incomplete event. */
-  #rest = '';
-  /** The last characters of `#rest`, which may be the start of an event's end. */
-  #seam = '';
+  readonly #stream = new WholeEvents();
   #events = 0;
   /** Bytes of text in the events. */
   #contentBytes = 0;
@@ -105,28 +91,15 @@ export class SseAnswer implements StreamedAnswer {
    * @throws UnusableAnswer when the stream reports an error or is not an event stream.
    */
   push(bytes: Buffer): Buffer | null {
-    const text = bytes.toString('latin1');
-    // Searches only the new bytes; otherwise each chunk would rescan an event that holds an image of many MB.
-    const seam = this.#seam + text;
-    const end = lastEventEnd(seam);
-    this.#rest += text;
-    if (end === 0) {
-      this.#seam = seam.slice(-SEAM_LENGTH);
-      if (this.#rest.length > EVENT_BYTES_MAX)
-        throw new UnusableAnswer('an event of the stream does not end');
-      return null;
-    }
-    const whole = this.#rest;
-    const at = whole.length - seam.length + end;
-    this.#rest = whole.slice(at);
-    this.#seam = this.#rest.slice(-SEAM_LENGTH);
-    return this.#take(whole.slice(0, at));
+    const events = this.#stream.push(bytes);
+    return events === '' ? null : this.#take(events);
   }
 
   /** @throws UnusableAnswer when the stream was cut (no [DONE] and no finish reason) or has no content. */
   finish(): StreamEnd {
     const before = this.#forwarded;
-    const last = this.#rest.trim() === '' ? '' : (this.#take(`${this.#rest}\n\n`)?.toString('latin1') ?? '');
+    const { rest } = this.#stream;
+    const last = rest.trim() === '' ? '' : (this.#take(`${rest}\n\n`)?.toString('latin1') ?? '');
     this.#forwarded = before; // `last` is not sent yet
     if (!this.#done && this.#finishReason === null)
       throw new UnusableAnswer(this.#events === 0 ? 'the stream has no events' : 'the stream was cut short');

@@ -3,19 +3,10 @@ import { ReportedError } from '../makers/unusable-answer.ts';
 import { choicesOf } from './chat-content.ts';
 
 export const EVENT_END = /\r?\n\r?\n/;
-/** One less than the longest end of an event, which has three characters. */
-export const SEAM_LENGTH = 2;
 /** Characters of an error event that are shown. */
 const ERROR_LENGTH_MAX = 500;
 /** The event name precedes its data. */
 export const EVENT_NAMED_ERROR = /^event: ?error\b/m;
-
-/** Index just behind the last whole event. */
-export function lastEventEnd(text: string): number {
-  const plain = text.lastIndexOf('\n\n');
-  const carriage = text.lastIndexOf('\n\r\n');
-  return Math.max(plain < 0 ? 0 : plain + 2, carriage < 0 ? 0 : carriage + 3);
-}
 
 /** The members of an event that are read; each may be missing. Its strings are still latin1: one character per byte. */
 export interface Chunk {

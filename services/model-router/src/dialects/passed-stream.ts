@@ -4,13 +4,12 @@
 import type { CatalogModel, ModelReplyHead, ServiceError } from '@switchyard/contracts';
 import { estimateTokens } from '@switchyard/spending';
 import type { EmptyAnswer } from '../answers/chat-content.ts';
-import { dataOf, EVENT_END, lastEventEnd } from '../answers/sse-events.ts';
+import { dataOf, EVENT_END } from '../answers/sse-events.ts';
 import type { StreamEnd, StreamedAnswer } from '../answers/streamed-answer.ts';
+import { WholeEvents } from '../answers/whole-events.ts';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
 import { FREE, type Price, priceTokens, type TokenUsage } from '../spending/pricing.ts';
 
-/** Maximum size of one event. */
-const EVENT_BYTES_MAX = 32 * 1024 * 1024;
 /** Maximum size of everything before the first content, besides what it repeats of the request. */
 const PRELUDE_BYTES_MAX = 1024 * 1024;
 /** How often its bytes may come back before the first content: in several events, and longer by escapes. */
@@ -48,7 +47,7 @@ export class PassedStream implements StreamedAnswer {
   readonly #model: CatalogModel;
   readonly #events: PassedEvents;
   readonly #preludeBytesMax: number;
-  #rest = '';
+  readonly #stream = new WholeEvents();
   #prelude = '';
   /** The last event with a usage, and what follows it. */
   #held = '';
@@ -77,12 +76,7 @@ export class PassedStream implements StreamedAnswer {
   }
 
   push(bytes: Buffer): Buffer | null {
-    this.#rest += bytes.toString('latin1');
-    const end = lastEventEnd(this.#rest);
-    if (end === 0 && this.#rest.length > EVENT_BYTES_MAX)
-      throw new UnusableAnswer('an event of the stream does not end');
-    const out = this.#take(this.#rest.slice(0, end));
-    this.#rest = this.#rest.slice(end);
+    const out = this.#take(this.#stream.push(bytes));
     if (this.#events.pieces === 0) {
       this.#prelude += out;
       if (this.#prelude.length > this.#preludeBytesMax)
@@ -97,7 +91,7 @@ export class PassedStream implements StreamedAnswer {
   }
 
   finish(): StreamEnd {
-    const out = this.#take(this.#rest);
+    const out = this.#take(this.#stream.rest);
     if (!this.#events.ended || this.#held === '') throw new UnusableAnswer('the stream was cut short');
     const empty = this.#events.empty();
     if (empty === 'nothing') throw new UnusableAnswer('the stream ended without an answer in it');

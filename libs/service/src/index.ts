@@ -20,3 +20,4 @@ export { countDroppedRefusals } from './refusals-counter.ts';
 export { remember } from './remember.ts';
 export { type Repeating, repeat } from './repeat.ts';
 export { type Running, runService, type ServiceDeps } from './run-service.ts';
+export { showCounter, showGauge } from './show-metric.ts';

@@ -2,8 +2,8 @@
 // New billable work is refused before an unbooked event could be discarded.
 import { type Bus, unbookedShare } from '@switchyard/bus';
 import { ServiceError } from '@switchyard/contracts';
-import { type Clock, type Logger, type Repeating, repeat } from '@switchyard/service';
-import { Gauge, type Registry } from 'prom-client';
+import { type Clock, type Logger, type Repeating, repeat, showGauge } from '@switchyard/service';
+import type { Registry } from 'prom-client';
 
 export const LOOK_EVERY_MS = 5_000;
 /** Share of the stream. The rest is for work that has begun: running computers continue to be charged per minute. */
@@ -37,7 +37,8 @@ export class BookingGate {
     await gate.#look().catch((error: unknown) => {
       deps.logger.warn({ err: error }, 'the events that wait for billing could not be counted yet');
     });
-    gauge(deps.metrics, () => gate.#share);
+    const help = `Share of the event stream that waits for billing; from ${UNBOOKED_SHARE_MAX} on billable work is refused`;
+    showGauge(deps.metrics, 'switchyard_edge_unbooked_share', help, () => gate.#share);
     return gate;
   }
 
@@ -75,15 +76,4 @@ export class BookingGate {
       );
     else if (wasShut && !isShut) logger.info({ share: this.#share }, 'billable work is accepted again');
   }
-}
-
-function gauge(metrics: Registry, share: () => number): void {
-  new Gauge({
-    name: 'switchyard_edge_unbooked_share',
-    help: `Share of the event stream that waits for billing; from ${UNBOOKED_SHARE_MAX} on billable work is refused`,
-    registers: [metrics],
-    collect() {
-      this.set(share());
-    },
-  });
 }

@@ -2,9 +2,9 @@
 // its turn. A few requests begin in each turn of the event loop, so that the work of running requests comes between;
 // and a bounded number of model calls is open.
 import type { ServiceError } from '@switchyard/contracts';
-import type { Clock } from '@switchyard/service';
+import { type Clock, showCounter, showGauge } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { clientDisconnected, hasLeft } from '../http/client-gone.ts';
 import { whenOver } from '../http/request-over.ts';
 import { callerOf } from '../http/route.ts';
@@ -74,18 +74,10 @@ export class AdmissionQueue {
 
 function gauges(metrics: Registry, queues: readonly FairQueue[]): void {
   const sum = (of: (queue: FairQueue) => number) => queues.reduce((all, queue) => all + of(queue), 0);
-  const registers = [metrics];
-  new Gauge({
-    ...{ name: 'switchyard_edge_requests_waiting', help: 'Requests that wait to begin', registers },
-    collect() {
-      this.set(sum(({ waiting }) => waiting));
-    },
-  });
-  new Counter({
-    ...{ name: 'switchyard_edge_requests_shed_total', help: 'Requests refused with `overloaded`', registers },
-    collect() {
-      this.reset();
-      this.inc(sum(({ refused }) => refused));
-    },
-  });
+  showGauge(metrics, 'switchyard_edge_requests_waiting', 'Requests that wait to begin', () =>
+    sum(({ waiting }) => waiting),
+  );
+  showCounter(metrics, 'switchyard_edge_requests_shed_total', 'Requests refused with `overloaded`', () =>
+    sum(({ refused }) => refused),
+  );
 }

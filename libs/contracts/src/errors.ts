@@ -353,6 +353,11 @@ export class ServiceError extends Error {
   }
 }
 
+/** `invalid_request` for a field of the request. @param param its path: `input.3.type` */
+export function invalidParam(param: string, what: string, cause?: unknown): ServiceError {
+  return new ServiceError('invalid_request', `${param}: ${what}`, { param, cause });
+}
+
 /** What crosses the bus in an error frame. */
 export const wireError = z.object({
   code: errorCode,
@@ -411,6 +416,7 @@ export function fromZodError(error: z.ZodError): ServiceError {
     return new ServiceError('unknown_field', `Unknown field: ${field}. Remove it.`, { param: field });
   }
   const param = path.join('.');
-  const message = param === '' ? issue.message : `${param}: ${issue.message}`;
-  return new ServiceError('invalid_request', message, param === '' ? {} : { param });
+  return param === ''
+    ? new ServiceError('invalid_request', issue.message)
+    : invalidParam(param, issue.message);
 }

@@ -1,6 +1,6 @@
 // Every list, page by page as OpenAI's: `after` and `limit` ask for a page, `last_id` and `has_more` lead to the next.
 import { z } from 'zod';
-import { ServiceError } from './errors.ts';
+import { invalidParam, type ServiceError } from './errors.ts';
 
 export const LIST_LIMIT_MAX = 1_000;
 export const LIST_LIMIT_DEFAULT = 50;
@@ -89,7 +89,5 @@ export function pageFrom<T>(all: readonly T[], query: ListQuery, idOf: (item: T)
 
 /** The error for a cursor that no list has given, or whose thing is gone. */
 export function unknownCursor(): ServiceError {
-  return new ServiceError('invalid_request', 'after: not in this list. Begin again without it.', {
-    param: 'after',
-  });
+  return invalidParam('after', 'not in this list. Begin again without it.');
 }

@@ -1,13 +1,13 @@
 // statements.list, statements.get, statements.events: the months of an org, one month, and the rows of one line.
 import {
   afterOf,
+  invalidParam,
   type ListQuery,
   limitOf,
   type OperationRequest,
   type OperationResponse,
   pageFrom,
   pageOf,
-  ServiceError,
   unknownCursor,
 } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
@@ -37,8 +37,7 @@ export async function statementsGet(
   deps: BillingDeps,
 ): Promise<OperationResponse<'statements.get'>> {
   const { store, clock } = deps;
-  if (month > monthOf(clock.now()))
-    throw new ServiceError('invalid_request', 'month: has not begun', { param: 'month' });
+  if (month > monthOf(clock.now())) throw invalidParam('month', 'has not begun');
   await catchUp(deps);
   // One read between two batches, so that every figure includes the same rows.
   return whenComplete(deps, () => readStatement(store, org, month, clock.now()));

@@ -1,10 +1,10 @@
 // One page of Logs: newest first, filtered, starting at the cursor.
 import {
   afterOf,
+  invalidParam,
   type ListQuery,
   type LogsQuery,
   limitOf,
-  ServiceError,
   unknownCursor,
 } from '@switchyard/contracts';
 import { parseDollars } from '@switchyard/money';
@@ -81,15 +81,13 @@ export function logFilter(org: string, query: LogsQuery, position: Position | nu
 export function timeRange(query: Pick<LogsQuery, 'from' | 'to'>): { $gte?: Date; $lt?: Date } | null {
   const from = query.from === undefined ? null : new Date(query.from);
   const to = query.to === undefined ? null : new Date(query.to);
-  if (from && to && from >= to)
-    throw new ServiceError('invalid_request', 'from: must be before to', { param: 'from' });
+  if (from && to && from >= to) throw invalidParam('from', 'must be before to');
   return from || to ? { ...(from ? { $gte: from } : {}), ...(to ? { $lt: to } : {}) } : null;
 }
 
 function costRange(query: LogsQuery): { $gte?: bigint; $lte?: bigint } | null {
   const [min, max] = [costOf('cost_min', query), costOf('cost_max', query)];
-  if (min !== null && max !== null && min > max)
-    throw new ServiceError('invalid_request', 'cost_min: must not be above cost_max', { param: 'cost_min' });
+  if (min !== null && max !== null && min > max) throw invalidParam('cost_min', 'must not be above cost_max');
   if (min === null && max === null) return null;
   return { ...(min === null ? {} : { $gte: min }), ...(max === null ? {} : { $lte: max }) };
 }
@@ -100,8 +98,7 @@ function costOf(param: 'cost_min' | 'cost_max', query: LogsQuery): bigint | null
   try {
     return parseDollars(value);
   } catch (cause) {
-    const message = `${param}: must be US dollars with at most 9 decimals`;
-    throw new ServiceError('invalid_request', message, { param, cause });
+    throw invalidParam(param, 'must be US dollars with at most 9 decimals', cause);
   }
 }
 

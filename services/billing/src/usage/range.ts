@@ -1,5 +1,11 @@
 // The range of a Usage query, with defaults and validation: time, intervals, grouping and filter.
-import { ServiceError, type TagGroup, USAGE_GROUPS, type UsageQuery } from '@switchyard/contracts';
+import {
+  invalidParam,
+  type ServiceError,
+  type TagGroup,
+  USAGE_GROUPS,
+  type UsageQuery,
+} from '@switchyard/contracts';
 import { DAY_MS, HOUR_MS, QUARTER_MS } from '../store/buckets.ts';
 import { type Interval, intervalStart, MINUTE_MS } from './intervals.ts';
 import { fixedZone, namedZone, type Zone } from './zone.ts';
@@ -59,8 +65,7 @@ export function usageRange(query: UsageQuery, now: number): UsageRange {
   // Only whole intervals: a truncated first interval would look like a quiet one.
   const from =
     query.from === undefined && interval !== null ? intervalStart(interval, earliest, zone) : earliest;
-  if (from >= to)
-    throw new ServiceError('invalid_request', `from: must be before to (${iso(to)})`, { param: 'from' });
+  if (from >= to) throw invalidParam('from', `must be before to (${iso(to)})`);
   return { from, to, interval, groupBy: query.group_by ?? null, only: onlyOf(query), zone };
 }
 
@@ -75,10 +80,9 @@ function onlyOf(query: UsageQuery): UsageRange['only'] {
   const combines = groupBy === first.group || isTagGroup(groupBy);
   const other = second?.group ?? (combines ? undefined : groupBy);
   if (other === undefined) return first;
-  throw new ServiceError(
-    'invalid_request',
-    `${first.group}: usage takes one filter or grouping at a time. Remove ${other}, or use /v1/logs.`,
-    { param: first.group },
+  throw invalidParam(
+    first.group,
+    `usage takes one filter or grouping at a time. Remove ${other}, or use /v1/logs.`,
   );
 }
 
@@ -100,20 +104,17 @@ function offsetOf(datetime: string | undefined): number {
   const [, sign, hours, minutes] = match;
   const offsetMs = (Number(hours) * 60 + Number(minutes)) * MINUTE_MS * (sign === '-' ? -1 : 1);
   if (offsetMs % QUARTER_MS !== 0)
-    throw new ServiceError('invalid_request', 'from: its offset from UTC must be in quarters of an hour', {
-      param: 'from',
-    });
+    throw invalidParam('from', 'its offset from UTC must be in quarters of an hour');
   return offsetMs;
 }
 
 function tooLong(span: keyof typeof SPAN_MS_MAX, asked: number): ServiceError {
   const inHours = (ms: number) => `${Math.ceil(ms / HOUR_MS).toLocaleString('en-US')} hours`;
   const limit = inHours(SPAN_MS_MAX[span]);
-  const message =
-    span === 'none'
-      ? `from: a query covers at most ${limit}, not ${inHours(asked)}. Narrow from and to.`
-      : `interval: by the ${span} a query covers at most ${limit}, not ${inHours(asked)}. Narrow from and to, or choose a longer interval.`;
-  return new ServiceError('invalid_request', message, { param: span === 'none' ? 'from' : 'interval' });
+  const covers = `a query covers at most ${limit}, not ${inHours(asked)}. Narrow from and to`;
+  return span === 'none'
+    ? invalidParam('from', `${covers}.`)
+    : invalidParam('interval', `by the ${span} ${covers}, or choose a longer interval.`);
 }
 
 function iso(at: number): string {

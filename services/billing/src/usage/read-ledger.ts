@@ -1,5 +1,5 @@
 // Reads the ledger rows of an org in a range of time.
-import { ServiceError } from '@switchyard/contracts';
+import { invalidParam } from '@switchyard/contracts';
 import type { Family, LedgerRow } from '../store/documents.ts';
 import type { Store } from '../store/store.ts';
 
@@ -33,10 +33,11 @@ export async function* readLedger(
   for await (const row of ledger.find({ org, at, ...only }, { projection, ...CURSOR })) {
     signal?.throwIfAborted();
     count += 1;
-    if (count > LEDGER_ROWS_MAX) {
-      const message = `from: the range has over ${LEDGER_ROWS_MAX} charges to add up. Narrow from and to.`;
-      throw new ServiceError('invalid_request', message, { param: 'from' });
-    }
+    if (count > LEDGER_ROWS_MAX)
+      throw invalidParam(
+        'from',
+        `the range has over ${LEDGER_ROWS_MAX} charges to add up. Narrow from and to.`,
+      );
     yield row;
   }
 }

@@ -1,5 +1,5 @@
 // Adds up the points of segments by interval and group, and formats them as rows.
-import { ServiceError, type UsageReport, type UsageRow } from '@switchyard/contracts';
+import { invalidParam, type UsageReport, type UsageRow } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
 import { addAmounts, isVacuous, noAmounts } from '../store/buckets.ts';
 import type { Amounts, StoredAmounts } from '../store/documents.ts';
@@ -53,9 +53,7 @@ export class Tally {
     if (found) return found;
     if (this.#cells.size >= ROWS_MAX && group !== OTHER_VALUES) {
       if (isTagGroup(this.#range.groupBy)) return this.#cellOf(from, OTHER_VALUES);
-      throw new ServiceError('invalid_request', `from: the answer would have over ${ROWS_MAX} rows`, {
-        param: 'from',
-      });
+      throw invalidParam('from', `the answer would have over ${ROWS_MAX} rows`);
     }
     const cell = { from, group, sum: noAmounts() };
     this.#cells.set(id, cell);

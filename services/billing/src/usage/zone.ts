@@ -1,6 +1,6 @@
 // A wall clock: its UTC offset, and when the offset changes (daylight saving). Either a fixed offset, or a zone of the
 // IANA list as this Node knows it.
-import { ServiceError } from '@switchyard/contracts';
+import { invalidParam } from '@switchyard/contracts';
 import { DAY_MS, QUARTER_MS } from '../store/buckets.ts';
 
 /** No zone has changed twice within six days since 1970, and billing asks Intl for as few offsets as that allows. */
@@ -53,9 +53,7 @@ export function namedZone(name: string, from: number, to: number): Zone {
   }
   periods.push({ begins, ends: Infinity, offsetMs });
   if (periods.some((one) => one.offsetMs % QUARTER_MS !== 0))
-    throw new ServiceError('invalid_request', 'tz: was not in quarters of an hour from UTC at that time', {
-      param: 'tz',
-    });
+    throw invalidParam('tz', 'was not in quarters of an hour from UTC at that time');
   return { name, periods };
 }
 

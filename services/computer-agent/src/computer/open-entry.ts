@@ -4,11 +4,12 @@ import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, opendir } from 'node:fs/promises';
 import {
   FOLDER_ENTRIES_MAX,
+  invalidParam,
   ServiceError,
   type WorkspaceEntry,
   type WorkspaceFolder,
 } from '@switchyard/contracts';
-import { enterFolder, notThere, refuse, requireOpen, walk, within } from './workspace-folder.ts';
+import { enterFolder, notThere, requireOpen, walk, within } from './workspace-folder.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 /** Linux: a descriptor that names a file without opening it, so pipes do not block and devices are not touched. */
@@ -59,13 +60,15 @@ async function openIn(folder: FileHandle, name: string): Promise<OpenEntry> {
   );
   try {
     const stat = await found.stat({ bigint: true });
-    if (stat.isSymbolicLink()) throw refuse(`${name} is a link: links are not followed`);
-    if (!stat.isFile() && !stat.isDirectory()) throw refuse(`${name} is neither a file nor a folder`);
+    if (stat.isSymbolicLink()) throw invalidParam('path', `${name} is a link: links are not followed`);
+    if (!stat.isFile() && !stat.isDirectory())
+      throw invalidParam('path', `${name} is neither a file nor a folder`);
     // Opening through the descriptor guarantees that this is the entry that was checked.
     const handle = await open(`/proc/self/fd/${found.fd}`, O_RDONLY | O_NONBLOCK).catch(
       (error: NodeJS.ErrnoException) => {
         // Waiting for a lease would block one of this process's few I/O threads for 45 s.
-        if (error.code === 'EAGAIN') throw refuse(`${name} is leased by a program in the computer`, error);
+        if (error.code === 'EAGAIN')
+          throw invalidParam('path', `${name} is leased by a program in the computer`, error);
         throw error;
       },
     );

@@ -2,7 +2,8 @@
 // relative to the previous one, by name and never through a link, so the file cannot land elsewhere.
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, rename } from 'node:fs/promises';
-import { FOLDER_FLAGS, refuse, walk, within } from './workspace-folder.ts';
+import { invalidParam } from '@switchyard/contracts';
+import { FOLDER_FLAGS, walk, within } from './workspace-folder.ts';
 import type { WorkspacePath } from './workspace-path.ts';
 
 const { O_NOFOLLOW, O_RDONLY } = constants;
@@ -48,7 +49,11 @@ async function enter(folder: FileHandle, name: string, owner: Owner): Promise<Fi
   );
   const entered = await open(path, FOLDER_FLAGS).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== undefined && NO_FOLDER.includes(error.code))
-      throw refuse(`${name} on its way is not, or is no longer, a folder: links are not followed`, error);
+      throw invalidParam(
+        'path',
+        `${name} on its way is not, or is no longer, a folder: links are not followed`,
+        error,
+      );
     throw error;
   });
   if (!made) return entered;
@@ -75,8 +80,8 @@ async function moveInto(folder: FileHandle, name: string, staged: string): Promi
     await rename(staged, path);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') throw refuse('its folder was removed meanwhile', error);
+    if (code === 'ENOENT') throw invalidParam('path', 'its folder was removed meanwhile', error);
     if (code !== 'EISDIR') throw error;
-    throw refuse(`${name} is a folder there; end the path with a slash to go into it`, error);
+    throw invalidParam('path', `${name} is a folder there; end the path with a slash to go into it`, error);
   }
 }

@@ -1,8 +1,8 @@
 // Removes a file or folder from a workspace. Follows no link; a link itself is removed, never its target.
 import { type FileHandle, lstat, rmdir, unlink } from 'node:fs/promises';
-import { ServiceError } from '@switchyard/contracts';
+import { invalidParam, ServiceError } from '@switchyard/contracts';
 import { ProgramFailure, runProgram, SIGKILL_CODE } from '../docker/host-programs.ts';
-import { enterFolder, notThere, refuse, walk, within } from './workspace-folder.ts';
+import { enterFolder, notThere, walk, within } from './workspace-folder.ts';
 
 /** Address space of `rm`, which keeps almost 1 KB for each level of folders. */
 const RM_MEMORY_BYTES_MAX = 128 * 1024 * 1024;
@@ -29,7 +29,7 @@ export async function removeEntry(
   options: RemoveOptions,
 ): Promise<void> {
   const name = names.at(-1);
-  if (name === undefined) throw refuse('/workspace itself cannot be deleted');
+  if (name === undefined) throw invalidParam('path', '/workspace itself cannot be deleted');
   const folder = await walk(workspace, names.slice(0, -1), enterFolder);
   try {
     await removeFrom(folder, name, options);
@@ -47,7 +47,7 @@ async function removeFrom(folder: FileHandle, name: string, options: RemoveOptio
   if (options.recursive) return removeTree(folder, name, options);
   await rmdir(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOTEMPTY') throw error;
-    throw refuse(`${name} is a folder that is not empty: it goes with recursive=true`, error);
+    throw invalidParam('path', `${name} is a folder that is not empty: it goes with recursive=true`, error);
   });
 }
 
@@ -66,7 +66,7 @@ async function removeTree(
   } catch (error) {
     if (!(error instanceof ProgramFailure)) throw error;
     if (/(memory exhausted|Cannot allocate memory)$/m.test(error.message))
-      throw refuse('the folder is nested too deep: remove it inside the computer', error);
+      throw invalidParam('path', 'the folder is nested too deep: remove it inside the computer', error);
     if (error.code !== SIGKILL_CODE) throw error;
     throw new ServiceError('computer_failed', 'The folder was not removed in 10 minutes. Remove the rest.', {
       cause: error,

@@ -2,7 +2,7 @@
 // previous one, by name and never through a link, so no path leads out of the workspace.
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { ServiceError } from '@switchyard/contracts';
+import { invalidParam, ServiceError } from '@switchyard/contracts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 export const FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
@@ -43,7 +43,7 @@ export function enterFolder(folder: FileHandle, name: string): Promise<FileHandl
   return open(within(folder, name), FOLDER_FLAGS).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') throw notThere(error);
     if (error.code === 'ELOOP' || error.code === 'ENOTDIR')
-      throw refuse(`${name} on its way is no folder: links are not followed`, error);
+      throw invalidParam('path', `${name} on its way is no folder: links are not followed`, error);
     throw error;
   });
 }
@@ -68,8 +68,4 @@ export function notThere(cause: unknown): ServiceError {
     param: 'path',
     cause,
   });
-}
-
-export function refuse(what: string, cause?: unknown): ServiceError {
-  return new ServiceError('invalid_request', `path: ${what}`, { param: 'path', cause });
 }

@@ -1,6 +1,6 @@
 // Parses the path of a file in /workspace given by a caller. Text only, no I/O: links are checked when the path is
 // walked (place-file.ts).
-import { ServiceError, WORKSPACE } from '@switchyard/contracts';
+import { invalidParam, WORKSPACE } from '@switchyard/contracts';
 
 /** The kernel's limit for one name. */
 const NAME_BYTES_MAX = 255;
@@ -32,7 +32,7 @@ export function workspacePath(path: string | null, filename: string): WorkspaceP
 export function workspaceFile(path: string): WorkspacePath {
   const names = workspaceNames(path);
   if (names.length === 0 || namesFolder(path))
-    throw refuse('names a folder: the name of the file is missing');
+    throw invalidParam('path', 'names a folder: the name of the file is missing');
   return toPath(names);
 }
 
@@ -41,11 +41,11 @@ export function workspaceFile(path: string): WorkspacePath {
  * @throws ServiceError `invalid_request`, param `path`
  */
 export function workspaceNames(path: string): string[] {
-  if (path.includes('\0')) throw refuse('holds a zero byte');
+  if (path.includes('\0')) throw invalidParam('path', 'holds a zero byte');
   const names = inside(path)
     .split('/')
     .filter((name) => name !== '' && name !== '.');
-  if (names.includes('..')) throw refuse(`must stay inside ${WORKSPACE}: it has a ".."`);
+  if (names.includes('..')) throw invalidParam('path', `must stay inside ${WORKSPACE}: it has a ".."`);
   return checked(names);
 }
 
@@ -64,7 +64,7 @@ function inside(path: string): string {
 
 function belowWorkspace(path: string): string {
   if (path === WORKSPACE) return '';
-  if (!path.startsWith(`${WORKSPACE}/`)) throw refuse(`must be inside ${WORKSPACE}`);
+  if (!path.startsWith(`${WORKSPACE}/`)) throw invalidParam('path', `must be inside ${WORKSPACE}`);
   return path.slice(WORKSPACE.length + 1);
 }
 
@@ -79,11 +79,7 @@ function toPath(names: readonly string[]): WorkspacePath {
 
 function checked<T extends readonly string[]>(names: T): T {
   const long = names.find((one) => Buffer.byteLength(one) > NAME_BYTES_MAX);
-  if (long !== undefined) throw refuse(`has a name of over ${NAME_BYTES_MAX} bytes`);
-  if (names.length > DEPTH_MAX) throw refuse(`has over ${DEPTH_MAX} names`);
+  if (long !== undefined) throw invalidParam('path', `has a name of over ${NAME_BYTES_MAX} bytes`);
+  if (names.length > DEPTH_MAX) throw invalidParam('path', `has over ${DEPTH_MAX} names`);
   return names;
-}
-
-function refuse(what: string): ServiceError {
-  return new ServiceError('invalid_request', `path: ${what}`, { param: 'path' });
 }

@@ -3,6 +3,7 @@ import {
   COMMAND_TIMEOUT_S_DEFAULT,
   type ExecRequest,
   type ExecResult,
+  invalidParam,
   outlivesCaller,
   ServiceError,
 } from '@switchyard/contracts';
@@ -16,7 +17,7 @@ const QUOTES_BYTES = 2;
 /** @throws ServiceError `invalid_request` */
 export function checkTimeout({ timeout }: ExecRequest, timeoutSMax: number): void {
   if (timeout === undefined || timeout <= timeoutSMax) return;
-  throw new ServiceError('invalid_request', `timeout: is over ${timeoutSMax} seconds`, { param: 'timeout' });
+  throw invalidParam('timeout', `is over ${timeoutSMax} seconds`);
 }
 
 export interface CommandOptions {

@@ -3,8 +3,8 @@ import {
   type ComputerLimits,
   type ComputerSpec,
   type CreateComputerRequest,
+  invalidParam,
   isImageReference,
-  ServiceError,
   STANDARD_IMAGE,
 } from '@switchyard/contracts';
 import { computerName } from './computer-name.ts';
@@ -30,10 +30,8 @@ export function specOf(
 const STANDARD_REPOSITORY = STANDARD_IMAGE.slice(0, STANDARD_IMAGE.lastIndexOf(':'));
 
 function imageOf(image: string = STANDARD_IMAGE): string {
-  if (!isImageReference(image)) {
-    const message = `image: ${JSON.stringify(image)} is not an image reference`;
-    throw new ServiceError('invalid_request', message, { param: 'image' });
-  }
+  if (!isImageReference(image))
+    throw invalidParam('image', `${JSON.stringify(image)} is not an image reference`);
   return image === STANDARD_REPOSITORY ? STANDARD_IMAGE : image;
 }
 
@@ -44,7 +42,7 @@ function inRange(
   { min, max, step, default: standard }: ComputerLimits['cpu'],
 ): number {
   if (value === undefined) return standard;
-  const refuse = (why: string) => new ServiceError('invalid_request', `${param}: ${why}`, { param });
+  const refuse = (why: string) => invalidParam(param, why);
   if (value < min) throw refuse(`${value} is too small. Use at least ${min}.`);
   if (value > max) throw refuse(`${value} is too large. Use at most ${max}.`);
   if (value % step !== 0) throw refuse(`${value} is not allowed. Use a multiple of ${step}.`);

@@ -3,6 +3,7 @@ import {
   type CreatedKey,
   type CreateKeyRequest,
   changeRateLimits,
+  invalidParam,
   KEY_LINE_MAX,
   KEYS_PER_ORG_MAX,
   type KeyRecord,
@@ -59,9 +60,7 @@ export async function issueKey(
   const secret = newSecret();
   const record = recordOf(body, { maker, secret, now });
   if (record.expires_at !== null && Date.parse(record.expires_at) <= now)
-    throw new ServiceError('invalid_request', 'expires_at: is in the past. Use a future time.', {
-      param: 'expires_at',
-    });
+    throw invalidParam('expires_at', 'is in the past. Use a future time.');
   const count = known.entries().filter(([, one]) => one.org === org && !one.successor).length;
   if (count >= KEYS_PER_ORG_MAX)
     throw new ServiceError(

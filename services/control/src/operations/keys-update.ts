@@ -3,10 +3,10 @@ import type { Entry } from '@switchyard/bus';
 import {
   changeRateLimits,
   eventIds,
+  invalidParam,
   type KeyRecord,
   type OperationRequest,
   type OperationResponse,
-  ServiceError,
   toKeyObject,
   type UpdateKeyRequest,
 } from '@switchyard/contracts';
@@ -29,9 +29,7 @@ export function updateKey({ keys, known, events, clock }: KeyOperations) {
     refuseForFirstKey(id, body);
     const expiry = body.expires_at;
     if (expiry && Date.parse(expiry) <= clock.now())
-      throw new ServiceError('invalid_request', 'expires_at: is in the past. Use a future time.', {
-        param: 'expires_at',
-      });
+      throw invalidParam('expires_at', 'is in the past. Use a future time.');
     const { current, former } = await findKey({ keys, known }, org, id);
     const decide = async (found: Entry<KeyRecord> | null) => {
       if (!found || found.value.successor) throw changedMeanwhile();
@@ -77,11 +75,5 @@ function refuseForFirstKey(id: string, body: UpdateKeyRequest): void {
   if (!isFirstKey(id)) return;
   const param = (['permissions', 'expires_at'] as const).find((field) => body[field] !== undefined);
   if (param)
-    throw new ServiceError(
-      'invalid_request',
-      `${param}: the key of SWITCHYARD_KEY always has every permission. Create another key.`,
-      {
-        param,
-      },
-    );
+    throw invalidParam(param, 'the key of SWITCHYARD_KEY always has every permission. Create another key.');
 }

@@ -1,4 +1,4 @@
-import { type BillingMode, ServiceError } from '@switchyard/contracts';
+import { type BillingMode, invalidParam } from '@switchyard/contracts';
 
 interface Payment {
   readonly billing: BillingMode;
@@ -9,11 +9,5 @@ interface Payment {
 /** @throws ServiceError `invalid_request` for a prepaid org that is given a monthly limit */
 export function requirePayable({ billing, monthly_limit }: Payment): void {
   if (billing === 'prepaid' && monthly_limit)
-    throw new ServiceError(
-      'invalid_request',
-      'monthly_limit: a prepaid org is limited by its credits. Use billing postpaid.',
-      {
-        param: 'monthly_limit',
-      },
-    );
+    throw invalidParam('monthly_limit', 'a prepaid org is limited by its credits. Use billing postpaid.');
 }

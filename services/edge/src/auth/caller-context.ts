@@ -4,8 +4,8 @@ import {
   type CallerContext,
   CLIENT_REQUEST_ID_HEADER,
   CLIENT_REQUEST_ID_LENGTH_MAX,
+  invalidParam,
   type KeyRecord,
-  ServiceError,
   TAGS_HEADER,
   type Tags,
   TRACEPARENT_HEADER,
@@ -42,21 +42,21 @@ export function joinTags(first: Tags, winning: Tags | null | undefined, param: s
   if (joined.success) return joined.data;
   const [issue] = joined.error.issues;
   const where = issue && issue.path.length > 0 ? `"${issue.path.join('.')}" ` : '';
-  throw new ServiceError('invalid_request', `${param}: ${where}${issue?.message}`, { param });
+  throw invalidParam(param, `${where}${issue?.message}`);
 }
 
 function readTags(header: string): Tags {
   const entries = header.split(',').map((pair) => {
     const equals = pair.indexOf('=');
     if (equals >= 0) return [pair.slice(0, equals).trim(), pair.slice(equals + 1).trim()] as const;
-    const message = `${TAGS_HEADER}: ${JSON.stringify(pair.slice(0, 100))} is not <name>=<value>. Separate tags by commas.`;
-    throw new ServiceError('invalid_request', message, { param: TAGS_HEADER });
+    const shown = JSON.stringify(pair.slice(0, 100));
+    throw invalidParam(TAGS_HEADER, `${shown} is not <name>=<value>. Separate tags by commas.`);
   });
   return Object.fromEntries(entries);
 }
 
 function readClientId(header: string): string {
   if (PRINTABLE.test(header)) return header;
-  const message = `${CLIENT_REQUEST_ID_HEADER}: must be 1 to ${CLIENT_REQUEST_ID_LENGTH_MAX} printable ASCII characters`;
-  throw new ServiceError('invalid_request', message, { param: CLIENT_REQUEST_ID_HEADER });
+  const what = `must be 1 to ${CLIENT_REQUEST_ID_LENGTH_MAX} printable ASCII characters`;
+  throw invalidParam(CLIENT_REQUEST_ID_HEADER, what);
 }

@@ -6,6 +6,7 @@ import {
   FILE_BYTES_MAX,
   FILENAME_BYTES_MAX,
   type FileStoreTrailer,
+  invalidParam,
   MEDIA_TYPE_DEFAULT,
   MEDIA_TYPE_PATTERN,
   ServiceError,
@@ -87,13 +88,13 @@ export class FileForm {
     for await (const piece of body) await this.#form.write(piece);
     await this.#form.end();
     this.#trailer();
-    if (!this.#file) throw refuse(FILE_FIELD, 'is required. Send the file as a part with a filename.');
+    if (!this.#file) throw invalidParam(FILE_FIELD, 'is required. Send the file as a part with a filename.');
   }
 
   /** @throws ServiceError for a file that the form may not have */
   #begin({ field, filename, mediaType, content }: FilePart): void {
     if (field !== FILE_FIELD) throw unknownField(field);
-    if (this.#file) throw refuse(FILE_FIELD, 'is given twice. Upload one file at a time.');
+    if (this.#file) throw invalidParam(FILE_FIELD, 'is given twice. Upload one file at a time.');
     const name = toFilename(filename);
     this.#file = content;
     this.#arrived.resolve({
@@ -110,7 +111,7 @@ export class FileForm {
     const fields = check(uploadFields, Object.fromEntries(this.#fields));
     const seconds = fields['expires_after[seconds]'];
     if (fields['expires_after[anchor]'] && seconds === undefined)
-      throw refuse('expires_after[seconds]', 'is required with expires_after[anchor].');
+      throw invalidParam('expires_after[seconds]', 'is required with expires_after[anchor].');
     return { purpose: fields.purpose, expires_after_seconds: seconds ?? null };
   }
 
@@ -142,15 +143,19 @@ function toFilename(name: string | undefined): string {
     .replaceAll(/\p{Cc}/gu, '')
     .trim();
   if (Buffer.byteLength(clean) > FILENAME_BYTES_MAX)
-    throw refuse(FILE_FIELD, `has a name of more than ${FILENAME_BYTES_MAX} bytes. Use a shorter name.`);
+    throw invalidParam(
+      FILE_FIELD,
+      `has a name of more than ${FILENAME_BYTES_MAX} bytes. Use a shorter name.`,
+    );
   return clean === '' || clean === '.' || clean === '..' ? 'file' : clean;
 }
 
 /** Refuses a field as it arrives. @throws ServiceError `invalid_request`, `unknown_field` */
 function checkField(name: string, truncated: boolean): void {
-  if (name === FILE_FIELD) throw refuse(FILE_FIELD, 'is not a file. Send it as a part with a filename.');
+  if (name === FILE_FIELD)
+    throw invalidParam(FILE_FIELD, 'is not a file. Send it as a part with a filename.');
   if (!Object.hasOwn(uploadFields.shape, name)) throw unknownField(name);
-  if (truncated) throw refuse(name, `exceeds ${FIELD_BYTES_MAX} bytes. Send less.`);
+  if (truncated) throw invalidParam(name, `exceeds ${FIELD_BYTES_MAX} bytes. Send less.`);
 }
 
 function unknownField(name: string): ServiceError {
@@ -158,10 +163,6 @@ function unknownField(name: string): ServiceError {
   return new ServiceError('unknown_field', `Unknown field: ${param}. Remove it.`, {
     param,
   });
-}
-
-function refuse(param: string, what: string): ServiceError {
-  return new ServiceError('invalid_request', `${param}: ${what}`, { param });
 }
 
 function tooLarge(): ServiceError {

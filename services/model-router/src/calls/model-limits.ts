@@ -5,7 +5,8 @@ import {
   type AudioFormatName,
   type CatalogModel,
   imagesRequest,
-  ServiceError,
+  invalidParam,
+  type ServiceError,
   speechRequest,
   spokenCharacters,
   type TranscriptionFormat,
@@ -45,11 +46,11 @@ function refusalOfSpeech(model: CatalogModel, body: Buffer): ServiceError | null
   const { input, voice, response_format: format } = speechRequest.parse(JSON.parse(body.toString('utf8')));
   const { voices, formats, characters_max: max } = speechLimits.parse(model.limits);
   if (typeof voice === 'string' && voices && !voices.includes(voice))
-    return refuse('voice', supports(model, voices));
+    return invalidParam('voice', supports(model, voices));
   if (format && formats && !formats.includes(format))
-    return refuse('response_format', supports(model, formats));
+    return invalidParam('response_format', supports(model, formats));
   if (max && spokenCharacters(input) > max)
-    return refuse('input', `${model.id} accepts at most ${max} characters. Split the text.`);
+    return invalidParam('input', `${model.id} accepts at most ${max} characters. Split the text.`);
   return null;
 }
 
@@ -90,20 +91,21 @@ export function refusalOfTranscription(model: CatalogModel, asked: AskedTranscri
   } = transcriptionLimits.parse(model.limits);
   const endings: readonly string[] = AUDIO_FORMATS[asked.format].endings;
   if (bytesMax && asked.bytes > bytesMax)
-    return refuse('file', `${model.id} accepts at most ${bytesMax} bytes. Split or compress the file.`);
+    return invalidParam('file', `${model.id} accepts at most ${bytesMax} bytes. Split or compress the file.`);
   if (secondsMax && asked.seconds > secondsMax)
-    return refuse(
+    return invalidParam(
       'file',
       `${model.id} accepts at most ${secondsMax} seconds, not ${asked.seconds}. Split the file.`,
     );
   if (formats && !endings.some((ending) => formats.includes(ending)))
-    return refuse('file', `${model.id} does not support ${asked.format}, only ${formats.join(', ')}.`);
+    return invalidParam('file', `${model.id} does not support ${asked.format}, only ${formats.join(', ')}.`);
   const code = asked.language && languageCode(asked.language);
-  if (languages && code && !languages.includes(code)) return refuse('language', supports(model, languages));
+  if (languages && code && !languages.includes(code))
+    return invalidParam('language', supports(model, languages));
   if (NEEDS_TIMES.has(asked.responseFormat) && !verboseIsKnownTo(model))
-    return refuse('response_format', `${model.id} reports no times. Use json or text.`);
+    return invalidParam('response_format', `${model.id} reports no times. Use json or text.`);
   if (asked.wantsTimes && !verboseIsKnownTo(model))
-    return refuse('timestamp_granularities', `${model.id} reports no times. Remove the field.`);
+    return invalidParam('timestamp_granularities', `${model.id} reports no times. Remove the field.`);
   return null;
 }
 
@@ -119,23 +121,19 @@ function languageCode(language: string): string | null {
   return code.length <= LANGUAGE_CODE_LENGTH_MAX ? code : null;
 }
 
-function refuse(param: string, message: string): ServiceError {
-  return new ServiceError('invalid_request', `${param}: ${message}`, { param });
-}
-
 function refusalOfImages(model: CatalogModel, body: Buffer): ServiceError | null {
   const { size, aspect_ratio: ratio, n } = imagesRequest.parse(JSON.parse(body.toString('utf8')));
   const { sizes, aspect_ratios: ratios, images_max: max } = imageLimits.parse(model.limits);
   if (size && !sizes && ratios)
-    return refuse('size', `${model.id} supports no size. Use aspect_ratio: ${ratios.join(', ')}.`);
+    return invalidParam('size', `${model.id} supports no size. Use aspect_ratio: ${ratios.join(', ')}.`);
   if (size && size !== 'auto' && sizes && !sizes.includes(size))
-    return refuse('size', supports(model, sizes));
+    return invalidParam('size', supports(model, sizes));
   if (ratio && ratios && !ratios.includes(ratio))
-    return refuse(
+    return invalidParam(
       'aspect_ratio',
       ratios.length > 0 ? supports(model, ratios) : `${model.id} supports none. Use size.`,
     );
-  if (n && max && n > max) return refuse('n', `${model.id} makes at most ${max} images per request.`);
+  if (n && max && n > max) return invalidParam('n', `${model.id} makes at most ${max} images per request.`);
   return null;
 }
 

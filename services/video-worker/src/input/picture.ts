@@ -1,5 +1,5 @@
 // Reads the first frame of a video from a data URL or a web address, and detects its real media type.
-import { ServiceError, VIDEO_IMAGE_BYTES_MAX } from '@switchyard/contracts';
+import { invalidParam, type ServiceError, VIDEO_IMAGE_BYTES_MAX } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
 import type { VideoImage } from '@switchyard/model-router/video';
 
@@ -33,16 +33,18 @@ export async function readPicture(image: string, from: PictureSource): Promise<V
   const bytes = isRemote(image) ? await download(image, from) : decode(image);
   if (bytes.length > VIDEO_IMAGE_BYTES_MAX) throw tooLarge();
   const mediaType = pictureType(bytes);
-  if (mediaType === null) throw refused('is not a supported picture. Send PNG, JPEG, WebP or GIF.');
+  if (mediaType === null)
+    throw invalidParam('image', 'is not a supported picture. Send PNG, JPEG, WebP or GIF.');
   return { mediaType, bytes };
 }
 
 function decode(url: string): Buffer {
   const [preamble, , parameters = ''] = DATA_URL.exec(url.slice(0, PREAMBLE_LENGTH_MAX)) ?? [];
   if (preamble === undefined || !/;base64$/i.test(parameters))
-    throw refused('is not a valid data URL. Use data:<media_type>;base64,<data>.');
+    throw invalidParam('image', 'is not a valid data URL. Use data:<media_type>;base64,<data>.');
   const data = url.slice(preamble.length);
-  if (!BASE64.test(data)) throw refused('the data URL is not base64. Encode the picture as base64.');
+  if (!BASE64.test(data))
+    throw invalidParam('image', 'the data URL is not base64. Encode the picture as base64.');
   return Buffer.from(data, 'base64');
 }
 
@@ -55,7 +57,7 @@ async function download(url: string, { egress, signal, keep }: PictureSource): P
   });
   try {
     if (answer.status !== 200)
-      throw refused(`the URL answered ${answer.status}. Use a URL that answers 200.`);
+      throw invalidParam('image', `the URL answered ${answer.status}. Use a URL that answers 200.`);
     keep(COPIES * answer.bytesMax);
     const bytes = await answer.bytes();
     keep(COPIES * bytes.length);
@@ -78,9 +80,5 @@ const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const JPEG = Buffer.from([0xff, 0xd8, 0xff]);
 
 function tooLarge(): ServiceError {
-  return refused(`the picture exceeds ${VIDEO_IMAGE_BYTES_MAX / MIB} MiB. Send a smaller one.`);
-}
-
-function refused(message: string): ServiceError {
-  return new ServiceError('invalid_request', `image: ${message}`, { param: 'image' });
+  return invalidParam('image', `the picture exceeds ${VIDEO_IMAGE_BYTES_MAX / MIB} MiB. Send a smaller one.`);
 }

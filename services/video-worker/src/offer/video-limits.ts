@@ -1,6 +1,11 @@
 // Checks a request against a model's own limits (`limits` in the catalog) and names the field at fault, before the job
 // is charged and sent to the maker.
-import { type CatalogModel, ServiceError, type VideosRequest } from '@switchyard/contracts';
+import {
+  type CatalogModel,
+  invalidParam,
+  type ServiceError,
+  type VideosRequest,
+} from '@switchyard/contracts';
 import { z } from 'zod';
 
 /** Limits are free-form: a value of another shape under these names is information for clients and is not enforced. */
@@ -38,17 +43,20 @@ export function refusalOf(model: CatalogModel, request: VideosRequest): ServiceE
   const limits = videoLimits.parse(model.limits);
   const { duration, aspect_ratio: ratio, generate_audio: audio, image } = request;
   const lengths = wrongDuration(limits, duration);
-  if (lengths !== null) return refuse('duration', `not supported. ${model.id} makes ${lengths}.`);
+  if (lengths !== null) return invalidParam('duration', `not supported. ${model.id} makes ${lengths}.`);
   const sizes = wrongResolution(limits, request.resolution ?? null);
-  if (sizes !== null) return refuse('resolution', `not supported. ${model.id} makes ${sizes}.`);
+  if (sizes !== null) return invalidParam('resolution', `not supported. ${model.id} makes ${sizes}.`);
   if (ratio && limits.aspect_ratios && !limits.aspect_ratios.includes(ratio))
-    return refuse('aspect_ratio', `not supported. ${model.id} takes ${limits.aspect_ratios.join(', ')}.`);
+    return invalidParam(
+      'aspect_ratio',
+      `not supported. ${model.id} takes ${limits.aspect_ratios.join(', ')}.`,
+    );
   if (audio && limits.audio === false)
-    return refuse('generate_audio', `${model.id} makes no sound. Omit generate_audio.`);
+    return invalidParam('generate_audio', `${model.id} makes no sound. Omit generate_audio.`);
   if (image && !model.modalities.input.includes('image'))
-    return refuse('image', `${model.id} makes videos from text only. Omit image.`);
+    return invalidParam('image', `${model.id} makes videos from text only. Omit image.`);
   if (!image && !model.modalities.input.includes('text'))
-    return refuse('image', `${model.id} needs a first frame. Send image.`);
+    return invalidParam('image', `${model.id} needs a first frame. Send image.`);
   return null;
 }
 
@@ -84,8 +92,4 @@ function described({ min, max, step }: Range): string {
   const steps = step === undefined || step === 1 ? '' : ` in steps of ${step}`;
   if (min === undefined) return `at most ${max}${steps}`;
   return `${max === undefined ? `at least ${min}` : `${min} to ${max}`}${steps}`;
-}
-
-function refuse(param: string, message: string): ServiceError {
-  return new ServiceError('invalid_request', `${param}: ${message}`, { param });
 }

@@ -1,6 +1,6 @@
 // Extracts the string of the member `audio` from a JSON object while it arrives, so that the text of a 33 MB body is
 // never in memory. The base64 goes to the decoder; everything else is kept unchanged and parsed at the end.
-import { ServiceError, TRANSCRIPTION_FIELDS_BYTES_MAX } from '@switchyard/contracts';
+import { invalidParam, ServiceError, TRANSCRIPTION_FIELDS_BYTES_MAX } from '@switchyard/contracts';
 import { parseJson } from '../../http/read-body.ts';
 
 const MEMBER = 'audio';
@@ -61,9 +61,9 @@ export class AudioMemberScanner {
       throw new ServiceError('invalid_request', 'The body is not a JSON object. Send an object.');
     const { [MEMBER]: placeholder, ...fields } = json as Record<string, unknown>;
     if (placeholder === undefined || placeholder === null)
-      throw refuse('is required. Send the audio as base64, and its type in media_type.');
+      throw invalidParam(MEMBER, 'is required. Send the audio as base64, and its type in media_type.');
     if (!this.#found || placeholder !== '')
-      throw refuse('is not a string of base64. Send the audio as base64.');
+      throw invalidParam(MEMBER, 'is not a string of base64. Send the audio as base64.');
     return fields;
   }
 
@@ -112,7 +112,7 @@ export class AudioMemberScanner {
       this.#key = [];
       this.#where = 'key';
     } else if (!this.#isAudio()) this.#where = 'string';
-    else if (this.#found) throw refuse('is given twice. Send it once.');
+    else if (this.#found) throw invalidParam(MEMBER, 'is given twice. Send it once.');
     else {
       this.#found = true;
       this.#where = 'audio';
@@ -170,8 +170,4 @@ export class AudioMemberScanner {
       );
     this.#rest.push(Buffer.from(bytes)); // a copy, so that a few bytes do not retain a whole piece of the body
   }
-}
-
-function refuse(what: string): ServiceError {
-  return new ServiceError('invalid_request', `${MEMBER}: ${what}`, { param: MEMBER });
 }

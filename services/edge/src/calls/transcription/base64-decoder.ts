@@ -1,6 +1,6 @@
 // Decodes base64 as it arrives, in arbitrary pieces: standard or URL-safe, with or without line breaks, with or without
 // the prefix of a data: URL.
-import { ServiceError } from '@switchyard/contracts';
+import { invalidParam, type ServiceError } from '@switchyard/contracts';
 import type { BodyBuffer } from '../../http/body-buffer.ts';
 
 const DATA_URL = 'data:';
@@ -74,7 +74,5 @@ export class Base64Decoder {
 }
 
 function noBase64(): ServiceError {
-  return new ServiceError('invalid_request', 'audio: is not base64. Send the audio as base64.', {
-    param: 'audio',
-  });
+  return invalidParam('audio', 'is not base64. Send the audio as base64.');
 }

@@ -1,5 +1,5 @@
 // Converts the text fields of a form to the values of the JSON form: numbers, flags, lists and objects, by field name.
-import { ServiceError } from '@switchyard/contracts';
+import { invalidParam, ServiceError } from '@switchyard/contracts';
 import { requireBoundedJson } from '../../http/json-bounds.ts';
 
 type Read = (values: string[], name: string) => unknown;
@@ -50,7 +50,7 @@ export class FormFields {
 }
 
 function one(values: string[], name: string): string {
-  if (values.length > 1) throw refuse(name, 'is given more than once. Send it once.');
+  if (values.length > 1) throw invalidParam(name, 'is given more than once. Send it once.');
   return values[0] ?? '';
 }
 
@@ -61,12 +61,13 @@ function toList(values: string[], name: string): unknown {
 
 function toNumber(value: string, name: string): number {
   const number = Number(value);
-  if (value.trim() === '' || !Number.isFinite(number)) throw refuse(name, 'is not a number. Send a number.');
+  if (value.trim() === '' || !Number.isFinite(number))
+    throw invalidParam(name, 'is not a number. Send a number.');
   return number;
 }
 
 function toFlag(value: string, name: string): boolean {
-  if (value !== 'true' && value !== 'false') throw refuse(name, 'is not a flag. Send true or false.');
+  if (value !== 'true' && value !== 'false') throw invalidParam(name, 'is not a flag. Send true or false.');
   return value === 'true';
 }
 
@@ -75,10 +76,6 @@ function fromJson(value: string, name: string): unknown {
   try {
     return JSON.parse(value);
   } catch (cause) {
-    throw refuse(name, 'is not JSON. Send JSON.', cause);
+    throw invalidParam(name, 'is not JSON. Send JSON.', cause);
   }
-}
-
-function refuse(name: string, what: string, cause?: unknown): ServiceError {
-  return new ServiceError('invalid_request', `${name}: ${what}`, { param: name, cause });
 }

@@ -1,5 +1,5 @@
 // Reads the multipart form: one file, and text fields before or after it.
-import { ServiceError, TRANSCRIPTION_FIELDS_BYTES_MAX } from '@switchyard/contracts';
+import { invalidParam, TRANSCRIPTION_FIELDS_BYTES_MAX } from '@switchyard/contracts';
 import type { BodyIntake } from '../../http/body-intake.ts';
 import { type FilePart, MultipartForm } from '../../http/multipart-form.ts';
 import { audioBuffer } from './audio-buffer.ts';
@@ -38,7 +38,7 @@ export async function readAudioForm(intake: BodyIntake, contentType: string): Pr
   });
   await intake.read((piece) => form.write(piece));
   await form.end();
-  if (!file) throw refuse('is required. Send the audio as a part with a filename.');
+  if (!file) throw invalidParam(FILE_FIELD, 'is required. Send the audio as a part with a filename.');
   const { filename, mediaType } = file as FilePart;
   const fields = formFields.read();
   return {
@@ -54,12 +54,8 @@ export async function readAudioForm(intake: BodyIntake, contentType: string): Pr
 
 /** @throws ServiceError `invalid_request` for a second file, or one under another name */
 function refuseFile(field: string, hasFile: boolean): void {
-  if (hasFile && field === FILE_FIELD) throw refuse('is given twice. Send one file at a time.');
+  if (hasFile && field === FILE_FIELD)
+    throw invalidParam(FILE_FIELD, 'is given twice. Send one file at a time.');
   if (field === FILE_FIELD) return;
-  const message = `${field}: is not the file of the form. Name the part ${FILE_FIELD}.`;
-  throw new ServiceError('invalid_request', message, { param: field });
-}
-
-function refuse(what: string): ServiceError {
-  return new ServiceError('invalid_request', `${FILE_FIELD}: ${what}`, { param: FILE_FIELD });
+  throw invalidParam(field, `is not the file of the form. Name the part ${FILE_FIELD}.`);
 }

@@ -5,6 +5,7 @@ import {
   AUDIO_FORMATS,
   audioFormatOf,
   audioFormatOfFile,
+  invalidParam,
   ServiceError,
   TRANSCRIPTION_FIELDS_BYTES_MAX,
   type TranscriptionParams,
@@ -91,9 +92,7 @@ async function readAudioJson(intake: BodyIntake): Promise<ReadTranscription> {
   await intake.read((piece) => scanner.push(piece));
   const fields = scanner.end();
   if (fields.media_type === undefined || fields.media_type === null)
-    throw new ServiceError('invalid_request', 'media_type: is missing. Send the type of the audio.', {
-      param: 'media_type',
-    });
+    throw invalidParam('media_type', 'is missing. Send the type of the audio.');
   return { audio: audio.bytes, audioField: 'audio', fields };
 }
 
@@ -103,8 +102,7 @@ function decodedBytes(base64Bytes: number): number {
 
 function checkForm({ audio, audioField, fields }: ReadTranscription): Omit<TranscriptionRequest, 'release'> {
   const { model, models, ...params } = check(transcriptionFields, fields);
-  if (audio.length === 0)
-    throw new ServiceError('invalid_request', `${audioField}: is empty. Send audio.`, { param: audioField });
+  if (audio.length === 0) throw invalidParam(audioField, 'is empty. Send audio.');
   const mediaType = mediaTypeOf(params.media_type, params.filename, audioField);
   const filename = params.filename ?? `audio.${endingOf(mediaType)}`;
   return { model, models, params: { ...params, media_type: mediaType, filename }, audio };
@@ -125,13 +123,7 @@ function mediaTypeOf(
   if (!declared || declared.toLowerCase() === UNKNOWN_MEDIA_TYPE) return UNKNOWN_MEDIA_TYPE;
   const param = audioField === 'audio' ? 'media_type' : audioField;
   const known = Object.values(AUDIO_FORMATS).map(({ mediaType }) => mediaType);
-  throw new ServiceError(
-    'invalid_request',
-    `${param}: ${declared} is not a supported audio type; use one of ${known.join(', ')}`,
-    {
-      param,
-    },
-  );
+  throw invalidParam(param, `${declared} is not a supported audio type; use one of ${known.join(', ')}`);
 }
 
 function endingOf(mediaType: string): string {

@@ -1,5 +1,5 @@
 // Parts of a message's content, from Responses to chat.
-import { refuse } from './refusal.ts';
+import { invalidParam } from '@switchyard/contracts';
 
 export interface InputPart {
   readonly type: string;
@@ -26,7 +26,7 @@ export function toText(content: string | readonly InputPart[], at: string): stri
     .map((part, index) => {
       const chat = part.type === 'refusal' ? part.refusal : toChatPart(part, `${at}.${index}`).text;
       if (typeof chat === 'string') return chat;
-      throw refuse(`${at}.${index}.type`, 'Only text is supported here.');
+      throw invalidParam(`${at}.${index}.type`, 'Only text is supported here.');
     })
     .join('');
 }
@@ -56,13 +56,13 @@ function toChatPart(part: InputPart, at: string): ChatPart {
     case 'input_audio':
       return { type: 'input_audio', input_audio: part.input_audio };
     default:
-      throw refuse(`${at}.type`, 'Use input_text, input_image, input_file or input_audio.');
+      throw invalidParam(`${at}.type`, 'Use input_text, input_image, input_file or input_audio.');
   }
 }
 
 function toImage({ image_url: url, detail }: InputPart, at: string): ChatPart {
   if (typeof url !== 'string')
-    throw refuse(`${at}.image_url`, 'Give an http(s) URL or a data URL; files are not stored.');
+    throw invalidParam(`${at}.image_url`, 'Give an http(s) URL or a data URL; files are not stored.');
   return { type: 'image_url', image_url: { url, ...(typeof detail === 'string' ? { detail } : {}) } };
 }
 
@@ -70,7 +70,7 @@ function toImage({ image_url: url, detail }: InputPart, at: string): ChatPart {
 function toFile({ file_data, file_url, file_id, filename }: InputPart, at: string): object {
   const data = file_data ?? file_url;
   if (typeof data !== 'string' && typeof file_id !== 'string')
-    throw refuse(`${at}.file_data`, 'Give a data URL, a file_url, or the maker’s file_id.');
+    throw invalidParam(`${at}.file_data`, 'Give a data URL, a file_url, or the maker’s file_id.');
   return {
     ...(typeof data === 'string' ? { file_data: data } : { file_id }),
     ...(typeof filename === 'string' ? { filename } : {}),
@@ -79,5 +79,5 @@ function toFile({ file_data, file_url, file_id, filename }: InputPart, at: strin
 
 function stringOf(value: unknown, at: string): string {
   if (typeof value === 'string') return value;
-  throw refuse(at, 'Give a text.');
+  throw invalidParam(at, 'Give a text.');
 }

@@ -1,10 +1,9 @@
 // The items of a conversation as chat messages. Neighbouring items of the assistant (reasoning, text, calls) are one
 // message, since chat keeps all calls of a turn together.
-import type { ResponsesInputItem } from '@switchyard/contracts';
+import { invalidParam, type ResponsesInputItem } from '@switchyard/contracts';
 import type { ChatReasoningDetail, ChatToolCall } from '../chat-shapes.ts';
 import { type ChatPart, type InputPart, toChatContent, toText, toToolOutput } from './content-parts.ts';
 import { isOpenAiItem } from './openai-only.ts';
-import { refuse } from './refusal.ts';
 import { unsealReasoning } from './sealed-reasoning.ts';
 import { chatName } from './tools.ts';
 
@@ -66,8 +65,8 @@ function addToTurn(turn: AssistantTurn, item: ResponsesInputItem, at: string): v
 
 function toToolCall(item: ResponsesInputItem, at: string) {
   const { call_id: id, name, arguments: given } = item;
-  if (id === undefined) throw refuse(`${at}.call_id`, 'Give the id of the call.');
-  if (name === undefined) throw refuse(`${at}.name`, 'Give the name of the function.');
+  if (id === undefined) throw invalidParam(`${at}.call_id`, 'Give the id of the call.');
+  if (name === undefined) throw invalidParam(`${at}.name`, 'Give the name of the function.');
   const namespace = item.namespace as string | undefined;
   const extra = item.extra_content as ChatToolCall['extra_content'];
   return {
@@ -96,8 +95,8 @@ function toToolMessage(
   { call_id: id, output }: ResponsesInputItem,
   at: string,
 ): { message: Message; files: ChatPart[] } {
-  if (id === undefined) throw refuse(`${at}.call_id`, 'Give the id of the call.');
-  if (output === undefined) throw refuse(`${at}.output`, 'Give what the function returned.');
+  if (id === undefined) throw invalidParam(`${at}.call_id`, 'Give the id of the call.');
+  if (output === undefined) throw invalidParam(`${at}.output`, 'Give what the function returned.');
   const { text, files } = toToolOutput(output as string | InputPart[], `${at}.output`);
   return { message: { role: 'tool', tool_call_id: id, content: text }, files };
 }
@@ -108,9 +107,9 @@ function toMessage(item: ResponsesInputItem, at: string): Message {
     case 'message':
       return { role: roleOf(item, at), content: toChatContent(contentOf(item), `${at}.content`) };
     case 'item_reference':
-      throw refuse(at, NOT_STORED);
+      throw invalidParam(at, NOT_STORED);
     default:
-      throw refuse(`${at}.type`, 'Use message, function_call, function_call_output or reasoning.');
+      throw invalidParam(`${at}.type`, 'Use message, function_call, function_call_output or reasoning.');
   }
 }
 
@@ -118,7 +117,7 @@ function toMessage(item: ResponsesInputItem, at: string): Message {
 function roleOf({ role }: ResponsesInputItem, at: string): string {
   if (role === 'user' || role === 'system') return role;
   if (role === 'developer') return 'system';
-  throw refuse(`${at}.role`, 'Use user, assistant, system or developer.');
+  throw invalidParam(`${at}.role`, 'Use user, assistant, system or developer.');
 }
 
 function contentOf({ content }: ResponsesInputItem): string | InputPart[] {

@@ -1,6 +1,10 @@
 // Tools that the caller runs and chat lacks, and their items: only OpenAI's own Responses takes them.
-import type { ResponsesInputItem, ResponsesRequest, ServiceError } from '@switchyard/contracts';
-import { refuse } from './refusal.ts';
+import {
+  invalidParam,
+  type ResponsesInputItem,
+  type ResponsesRequest,
+  type ServiceError,
+} from '@switchyard/contracts';
 
 const TOOL_TYPES: ReadonlySet<unknown> = new Set(['custom', 'local_shell', 'apply_patch']);
 const ITEM_TYPE = /^(custom_tool|local_shell|apply_patch)_call(_output)?$/;
@@ -24,7 +28,7 @@ export function refusalOfOpenAiOnly({
     firstTool(tools ?? [], 'tools') ??
     (tools?.length && isOpenAiTool(choice) ? 'tool_choice' : null) ??
     firstItem(input);
-  return at === null ? null : refuse(`${at}.type`, ONLY_OPENAI);
+  return at === null ? null : invalidParam(`${at}.type`, ONLY_OPENAI);
 }
 
 /** Path of the first such tool; a namespace has tools of its own. */

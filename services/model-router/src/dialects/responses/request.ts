@@ -1,7 +1,6 @@
 // A Responses request as a chat request. Fields that Responses and chat have in common, and unknown ones, are kept.
-import type { ResponsesRequest } from '@switchyard/contracts';
+import { invalidParam, type ResponsesRequest } from '@switchyard/contracts';
 import { toMessages } from './input-items.ts';
-import { refuse } from './refusal.ts';
 import { toChatTools } from './tools.ts';
 
 /** Fields that chat has not, or has under another name. The edge has refused every value that asks for state. */
@@ -52,8 +51,8 @@ function toResponseFormat(format: NonNullable<ResponsesRequest['text']>['format'
       return { response_format: { type: 'json_object' } };
     case 'json_schema': {
       const { name, schema, description, strict } = format;
-      if (name === undefined) throw refuse('text.format.name', 'Give the schema a name.');
-      if (schema === undefined) throw refuse('text.format.schema', 'Give a JSON Schema.');
+      if (name === undefined) throw invalidParam('text.format.name', 'Give the schema a name.');
+      if (schema === undefined) throw invalidParam('text.format.schema', 'Give a JSON Schema.');
       const described = description ? { description } : {};
       const bound = typeof strict === 'boolean' ? { strict } : {};
       return {
@@ -61,6 +60,6 @@ function toResponseFormat(format: NonNullable<ResponsesRequest['text']>['format'
       };
     }
     default:
-      throw refuse('text.format.type', 'Use text, json_object or json_schema.');
+      throw invalidParam('text.format.type', 'Use text, json_object or json_schema.');
   }
 }

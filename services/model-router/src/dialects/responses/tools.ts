@@ -1,8 +1,7 @@
 // Function tools and the choice among them, from Responses to chat. Chat has no namespaces, so a function of a namespace
 // has both names in one, and gets them back in the answer.
-import type { ResponsesRequest } from '@switchyard/contracts';
+import { invalidParam, type ResponsesRequest } from '@switchyard/contracts';
 import { isOpenAiTool } from './openai-only.ts';
-import { refuse } from './refusal.ts';
 
 interface ToolName {
   readonly name: string;
@@ -49,7 +48,7 @@ export function toChatTools({
   if (choice.type === 'function')
     return { ...all, tool_choice: { type: 'function', function: { name: nameOf(choice) } } };
   if (isOpenAiTool(choice)) return { ...all, tool_choice: choice };
-  if (choice.type !== 'allowed_tools') throw refuse('tool_choice.type', HOSTED);
+  if (choice.type !== 'allowed_tools') throw invalidParam('tool_choice.type', HOSTED);
   const named = functionsOf(choice).filter((one) => !isOpenAiTool(one));
   const allowed = new Set(named.map(nameOf));
   return {
@@ -66,8 +65,8 @@ function functionsOf({ tools }: { [member: string]: unknown }): Tools {
 function toChatTool(tool: Tool, at: string, namespace?: string) {
   const { type, name, description, parameters, strict } = tool;
   if (isOpenAiTool(tool)) return [];
-  if (type !== 'function') throw refuse(`${at}.type`, HOSTED);
-  if (name === undefined) throw refuse(`${at}.name`, 'Give the name of the function.');
+  if (type !== 'function') throw invalidParam(`${at}.type`, HOSTED);
+  if (name === undefined) throw invalidParam(`${at}.name`, 'Give the name of the function.');
   const described = {
     name: chatName(namespace === undefined ? { name } : { name, namespace }),
     ...(description ? { description } : {}),
@@ -79,6 +78,6 @@ function toChatTool(tool: Tool, at: string, namespace?: string) {
 
 function nameOf(tool: unknown): string {
   const { name, namespace } = (tool ?? {}) as { name?: unknown; namespace?: unknown };
-  if (typeof name !== 'string') throw refuse('tool_choice', 'Name the function.');
+  if (typeof name !== 'string') throw invalidParam('tool_choice', 'Name the function.');
   return chatName(typeof namespace === 'string' ? { name, namespace } : { name });
 }

@@ -1,7 +1,8 @@
-// Tokens of sessions and of sign-in links, signed by HMAC-SHA-256. A token contains the hash of its key and has that
-// key's access, so it ends with the key. Its use is signed too: a sign-in link is no session.
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+// Tokens of sessions and of sign-in links. A token contains the hash of its key and has that key's access, so it ends
+// with the key. A sign-in link is no session.
+import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { mac, readToken, signToken } from '../auth/signed-token.ts';
 
 const ID_BYTES = 18;
 
@@ -29,30 +30,17 @@ export class SessionTokens {
   sign(use: TokenUse, key: string, lifetimeMs: number): { token: string; content: TokenContent } {
     const id = randomBytes(ID_BYTES).toString('base64url');
     const content = { id, key, expires: this.#now() + lifetimeMs };
-    const payload = Buffer.from(JSON.stringify(content)).toString('base64url');
-    return { token: `${payload}.${this.#mac(use, payload)}`, content };
+    return { token: signToken(this.#secret, `console-${use}`, content), content };
   }
 
   /** Returns null for a token that was not signed here for this use, or has expired. */
   read(use: TokenUse, token: string): TokenContent | null {
-    const [payload = '', signature = ''] = token.split('.');
-    if (!same(signature, this.#mac(use, payload))) return null;
-    const content = tokenContent.parse(JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')));
-    return content.expires > this.#now() ? content : null;
+    const content = readToken(this.#secret, `console-${use}`, token, tokenContent);
+    return content && content.expires > this.#now() ? content : null;
   }
 
   /** The token against cross-site requests of a session. */
   csrfOf({ id }: TokenContent): string {
-    return this.#mac('csrf', id);
+    return mac(this.#secret, 'console-csrf', id);
   }
-
-  #mac(use: TokenUse | 'csrf', text: string): string {
-    return createHmac('sha256', this.#secret).update(`console-${use}\n${text}`).digest('base64url');
-  }
-}
-
-/** Compares secrets in constant time. */
-export function same(given: string, right: string): boolean {
-  const [one, other] = [Buffer.from(given), Buffer.from(right)];
-  return one.length === other.length && timingSafeEqual(one, other);
 }

@@ -10,7 +10,8 @@ import {
   SIGN_IN_LINK_MINUTES,
 } from '@switchyard/contracts';
 import { type Authenticate, type AuthenticateHash, hashOfKey } from '../auth/authenticate.ts';
-import { type SessionTokens, same, type TokenContent } from './session-tokens.ts';
+import { same } from '../auth/signed-token.ts';
+import type { SessionTokens, TokenContent } from './session-tokens.ts';
 import type { SpentTokens } from './spent-tokens.ts';
 
 export const SESSION_COOKIE = 'switchyard_session';

@@ -6,6 +6,7 @@ import { ServiceError } from '@switchyard/contracts';
 import { type ByteBudget, type Clock, type HeldBytes, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import type { ArrivingBodies } from './arriving-bodies.ts';
 import { BODY_MS_MAX, BODY_PACE_BYTES_MIN, BODY_PACE_MS } from './limits.ts';
+import { declaredBytes } from './streamed-body.ts';
 
 /** What all bodies of this process share. */
 export interface IntakeDeps {
@@ -41,9 +42,7 @@ export class BodyIntake implements HeldBytes {
   constructor(raw: IncomingMessage, options: BodyIntakeOptions) {
     this.#raw = raw;
     this.#options = options;
-    // Node has already rejected an invalid Content-Length.
-    const length = raw.headers['content-length'];
-    this.declaredBytes = length === undefined ? null : Number(length);
+    this.declaredBytes = declaredBytes(raw);
   }
 
   /**

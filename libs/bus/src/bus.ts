@@ -113,7 +113,12 @@ export class Bus {
     return this.#connected;
   }
 
-  /** Whether a billable call may begin; while its usage event might not be stored, one call at a time tries it. */
+  /** Whether `admitBillable` would let a call begin now. */
+  get admitsBillable(): boolean {
+    return this.#gate.admits;
+  }
+
+  /** Whether this billable call may begin; while its usage event might not be stored, one call at a time tries it. */
   admitBillable(): boolean {
     return this.#gate.admit();
   }

@@ -24,11 +24,15 @@ export class StoreGate {
     this.#logger = logger;
   }
 
-  /** Whether a call may begin. While the gate is on trial, true once per `STORE_TRIAL_EVERY_MS`. */
+  /** Whether `admit` would let a call begin now. */
+  get admits(): boolean {
+    return this.#state === 'open' || (this.#state === 'on_trial' && performance.now() >= this.#trialAt);
+  }
+
+  /** Whether this call may begin. While the gate is on trial, true once per `STORE_TRIAL_EVERY_MS`. */
   admit(): boolean {
-    if (this.#state === 'open') return true;
-    if (this.#state === 'closed' || performance.now() < this.#trialAt) return false;
-    this.#trialAt = performance.now() + STORE_TRIAL_EVERY_MS;
+    if (!this.admits) return false;
+    if (this.#state === 'on_trial') this.#trialAt = performance.now() + STORE_TRIAL_EVERY_MS;
     return true;
   }
 

@@ -1,5 +1,6 @@
-import { ensureEventsStream } from '@switchyard/bus';
-import { EVENTS_STREAM } from '@switchyard/contracts';
+import { connect } from 'node:net';
+import { ensureEventsStream, openBucket, serve } from '@switchyard/bus';
+import { DEFAULT_ORG, EVENTS_STREAM, eventIds, makeEvent, modelCallSubject } from '@switchyard/contracts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { IDLE_TIMERS, startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 import { LOOK_EVERY_MS } from './booking-gate.ts';
@@ -83,3 +84,49 @@ test('the last count stays valid while the stream cannot be checked', async () =
   await look();
   expect(await answerOf('/v1/chat/completions')).toEqual(TAKEN);
 });
+
+test('a request that is refused after its body arrived leaves its Idempotency-Key free: nothing began', async () => {
+  const socket = connect(edge.port, '127.0.0.1').setEncoding('utf8');
+  const head = `POST /v1/computers HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\nconnection: close\r\n`;
+  socket.write(
+    `${head}content-type: application/json\r\nidempotency-key: late\r\ncontent-length: 2\r\n\r\n{`,
+  );
+  const reserved = await openBucket(edge.bus, 'idempotency');
+  await expect.poll(() => reserved.entries()).toHaveLength(1);
+  await fill();
+  edge.clock.advance(LOOK_EVERY_MS);
+  await expect.poll(() => edge.metrics()).toMatch(/switchyard_edge_unbooked_share 0\.[5-9]/);
+  socket.write('}');
+  expect((await socket.toArray()).join('')).toContain('nearly full');
+  expect(await reserved.entries()).toHaveLength(0);
+  await edge.bus.jsm.streams.delete(EVENTS_STREAM);
+  await ensureEventsStream(edge.bus);
+  await look();
+});
+
+test('one call tries whether usage can be stored again, and its success admits all', async () => {
+  const router = await serve(edge.bus, { name: 'model-router', version: '0.0.1', description: 'of a test' });
+  router.stream(modelCallSubject('language'), (call) => {
+    const { request_id } = call.head as { request_id: string };
+    const event = makeEvent({
+      name: 'call.voided',
+      id: eventIds.voided(request_id),
+      source: '/test',
+      time: new Date(edge.clock.now()),
+      data: { request_id, org: DEFAULT_ORG, reason: 'answer_lost' },
+    });
+    call.setHead({ status: 200, content_type: 'application/json' });
+    call.end({ cost: '0' }, Buffer.from('{}'), event);
+  });
+  const chat = async () => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ model: 'acme/any', messages: [{ role: 'user', content: 'Hello!' }] });
+    return (await fetch(`${edge.url}/v1/chat/completions`, { method: 'POST', headers, body })).status;
+  };
+  const { streams } = edge.bus.jsm;
+  await streams.update(EVENTS_STREAM, { max_msg_size: 1 });
+  expect(await chat()).toBe(503);
+  await streams.update(EVENTS_STREAM, { max_msg_size: -1 });
+  await expect.poll(chat, { timeout: 10_000 }).toBe(200);
+  expect(await chat()).toBe(200);
+}, 30_000);

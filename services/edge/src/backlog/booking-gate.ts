@@ -42,9 +42,12 @@ export class BookingGate {
     return gate;
   }
 
-  /** @throws ServiceError `service_unavailable`: work that begins now might never be charged */
-  admit(): void {
-    if (!this.#deps.bus.admitBillable())
+  /**
+   * Checks a request whose body is still to come.
+   * @throws ServiceError `service_unavailable`: work that begins now might never be charged
+   */
+  check(): void {
+    if (!this.#deps.bus.admitsBillable)
       throw new ServiceError(
         'service_unavailable',
         'Usage cannot be stored at the moment; nothing was charged. Retry later.',
@@ -58,6 +61,12 @@ export class BookingGate {
         'Charges wait for billing and their store is nearly full. Retry later; nothing was charged.',
         { retryAfterS: UNBOOKED_RETRY_AFTER_S },
       );
+  }
+
+  /** Lets a request begin, which may be the only one that does. Call it once per request. @throws as `check` */
+  admit(): void {
+    this.check();
+    this.#deps.bus.admitBillable();
   }
 
   stop(): Promise<void> {

@@ -17,7 +17,7 @@ import { isModelCall, type JsonRoute, permissionsOf, type Route, takesIdempotenc
 
 export interface RegisterRoutesDeps {
   authenticate: Sessions['authenticate'];
-  booking: Pick<BookingGate, 'admit'>;
+  booking: Pick<BookingGate, 'check' | 'admit'>;
   idempotency: Idempotency;
   queue: AdmissionQueue;
   rateLimits: LimitHooksDeps;
@@ -59,7 +59,7 @@ function refuseHiddenMethods(app: FastifyInstance, routes: readonly Route[]): vo
 }
 
 function registerRoute(scope: FastifyInstance, route: Route, deps: RegisterRoutesDeps): void {
-  const guard = guardOf(route, deps);
+  const guards = guardsOf(route, deps);
   const begin = beginOf(route, deps);
   const waits = waitsOf(route, deps);
   const limits = limitHooks(route, deps.rateLimits);
@@ -74,9 +74,14 @@ function registerRoute(scope: FastifyInstance, route: Route, deps: RegisterRoute
       bodyLimit: route.bodyBytesMax ?? SMALL_BODY_BYTES_MAX,
       exposeHeadRoute: true, // with GET: health checks use HEAD
       config: { repeatable: route.repeatable ?? true, ...(route.dialect ? { dialect: route.dialect } : {}) },
-      onRequest: [...(taken ? [taken] : []), begin, guard, ...waits.onRequest, ...limits.onRequest],
-      // A JSON body may take minutes to arrive; the key may be revoked meanwhile.
-      ...(route.request?.body ? { preHandler: [guard, ...waits.preHandler, ...limits.preHandler] } : {}),
+      onRequest: [
+        ...(taken ? [taken] : []),
+        begin,
+        ...guards.onRequest,
+        ...waits.onRequest,
+        ...limits.onRequest,
+      ],
+      preHandler: [...guards.preHandler, ...waits.preHandler, ...limits.preHandler],
       handler:
         route.kind === 'json'
           ? (request, reply) => answerJson(route, request, reply)
@@ -85,6 +90,9 @@ function registerRoute(scope: FastifyInstance, route: Route, deps: RegisterRoute
 }
 
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void;
+
+/** `preHandler` runs when a JSON body has arrived. */
+type Hooks = ReturnType<typeof limitHooks>;
 
 function beginOf({ computerParam, untouchedBody }: Route, { clock }: RegisterRoutesDeps): Hook {
   return (request, _reply, done) => {
@@ -105,17 +113,32 @@ function acceptApiKeyHeader(headers: IncomingHttpHeaders): void {
   if (headers.authorization === undefined && typeof key === 'string') headers.authorization = `Bearer ${key}`;
 }
 
-/** Admits a request whose key has the route's permissions. */
-function guardOf(route: Route, { authenticate, booking }: RegisterRoutesDeps): Hook {
+/** A JSON body may take minutes to arrive, and the key may be revoked meanwhile: such a request is checked again. */
+function guardsOf(route: Route, { authenticate, booking }: RegisterRoutesDeps): Hooks {
+  if (route.permission === 'public') return { onRequest: [], preHandler: [] };
+  const admits = guardOf(route, { authenticate, book: () => booking.admit() });
+  if (!route.request?.body) return { onRequest: [admits], preHandler: [] };
+  const checks = guardOf(route, { authenticate, book: () => booking.check() });
+  return { onRequest: [checks], preHandler: [admits] };
+}
+
+/** Admits a request whose key has the route's permissions, and to which `book`, for charged work, has no objection. */
+function guardOf(
+  route: Route,
+  { authenticate, book }: Pick<RegisterRoutesDeps, 'authenticate'> & { book: () => void },
+): Hook {
   const needed = permissionsOf(route);
   return (request, reply, done) => {
-    if (route.permission === 'public') return done();
     reply.header('cache-control', 'no-store'); // for caches on the way, which may not know that a cookie is a credential
     const admit = (key: KeyRecord) => {
       request.apiKey = key;
       if (route.billable) request.caller ??= callerContextOf(request.headers, key);
       for (const permission of needed) requirePermission(key, permission);
-      if (route.billable) booking.admit();
+      if (route.billable) book();
+    };
+    const refuse = (error: Error) => {
+      request.idempotent?.forget(); // no work has begun
+      done(error);
     };
     try {
       const found = authenticate(request.headers);
@@ -123,9 +146,9 @@ function guardOf(route: Route, { authenticate, booking }: RegisterRoutesDeps): H
         admit(found);
         return done();
       }
-      found.then(admit).then(() => done(), done);
+      found.then(admit).then(() => done(), refuse);
     } catch (error) {
-      done(error as Error);
+      refuse(error as Error);
     }
   };
 }
@@ -134,7 +157,7 @@ function guardOf(route: Route, { authenticate, booking }: RegisterRoutesDeps): H
  * Lets a request with a key begin when it is its org's turn. A model call takes a place among the open calls when its
  * JSON body has arrived, so that slow bodies hold none.
  */
-function waitsOf(route: Route, { queue }: RegisterRoutesDeps): { onRequest: Hook[]; preHandler: Hook[] } {
+function waitsOf(route: Route, { queue }: RegisterRoutesDeps): Hooks {
   if (route.permission === 'public') return { onRequest: [], preHandler: [] };
   const begin: Hook = (request, _reply, done) => queue.begin(request, done);
   if (!isModelCall(route)) return { onRequest: [begin], preHandler: [] };

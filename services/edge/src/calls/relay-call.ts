@@ -155,6 +155,7 @@ class Relay implements ReplySink, Revocable {
     if (this.#over) return;
     this.#settle();
     const logged = this.#call !== null; // a call that began is in Logs
+    if (this.#call) this.#request.idempotent?.interrupted();
     this.#call?.cancel();
     this.#endWith(new ServiceError(reason.code, reason.message, { logged }));
   }

@@ -5,11 +5,17 @@ import { readdir, readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { type Bus, connectBus, type IncomingCall, openBucket, serve } from '@switchyard/bus';
-import { IDEMPOTENCY_KEY_LENGTH_MAX, modelCallSubject, ServiceError } from '@switchyard/contracts';
+import {
+  DEFAULT_ORG,
+  IDEMPOTENCY_KEY_LENGTH_MAX,
+  modelCallSubject,
+  ServiceError,
+} from '@switchyard/contracts';
 import { makeLogger, readConfig } from '@switchyard/service';
 import { FakeClock, temporaryFolder } from '@switchyard/testing';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { addComputer } from '../__fixtures__/test-computer.ts';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 import { config } from '../config.ts';
 import { type RunningEdge, start } from '../run.ts';
@@ -529,4 +535,54 @@ test('a request whose answer was cut off is not run again: its outcome is unknow
   await expect(post(id, ask)).rejects.toThrow();
   expect(await post(id, ask)).toMatchObject(IN_USE);
   expect(calls).toHaveLength(1);
+});
+
+/** Suspends the org when `begun` resolves, and restores it when the request has ended. */
+async function suspendDuring(begun: Promise<void>, asked: ReturnType<typeof post>) {
+  const suspend = (suspended_at: string | null) =>
+    first.orgs.change(DEFAULT_ORG, (known) => known && { ...known.value, suspended_at });
+  await begun;
+  await suspend(new Date().toISOString());
+  const ended = await asked;
+  await suspend(null);
+  await expect.poll(async () => (await post(randomUUID(), { body: {} })).status).toBe(400);
+  return ended;
+}
+const SUSPENDED = { status: 403, json: { error: { code: 'org_suspended' } } };
+
+test.each([
+  ['whole', CHAT],
+  ['streamed', STREAM.body],
+])('a %s call that ended with its key, and is charged, is not run again', async (_kind, body) => {
+  const id = randomUUID();
+  const begun = Promise.withResolvers<void>();
+  answer = async (call) => {
+    begun.resolve();
+    await new Promise((resolve) => call.signal.addEventListener('abort', resolve));
+  };
+  expect(await suspendDuring(begun.promise, post(id, { body }))).toMatchObject(SUSPENDED);
+  answer = (call, n) => finish(call, { n });
+  expect(await post(id, { body })).toMatchObject({
+    status: 409,
+    json: { error: { details: { request_id: calls[0] } } },
+  });
+  expect(calls).toHaveLength(1);
+});
+
+test('a command that ended with its key is not run again', async () => {
+  const computer = await addComputer(first);
+  const host = await serve(first.bus, { name: 'host', version: '0.0.1', description: 'of a test' });
+  const begun = Promise.withResolvers<void>();
+  let runs = 0;
+  host.handleHost(computer.host, 'exec', async (_request, { signal }) => {
+    runs += 1;
+    begun.resolve();
+    if (runs === 1) await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    throw new ServiceError('service_unavailable', 'cancelled');
+  });
+  const id = randomUUID();
+  const command: Ask = { path: `/v1/computers/${computer.id}/exec`, body: { command: 'true' } };
+  expect(await suspendDuring(begun.promise, post(id, command))).toMatchObject(SUSPENDED);
+  expect(await post(id, command)).toMatchObject(IN_USE);
+  expect(runs).toBe(1);
 });

@@ -42,6 +42,7 @@ interface BegunRun {
 class IdempotentRun {
   readonly digest: RequestDigest;
   #forget = false;
+  #interrupted = false;
   #streams = false;
   #begun: BegunRun | null = null;
   #onKept = () => {};
@@ -72,6 +73,15 @@ class IdempotentRun {
   /** The answer is not kept and the key stays free, since no work has begun. */
   forget(): void {
     this.#forget = true;
+  }
+
+  /** Work that had begun ended before its result, such as with its API key: a repeat must not run it again. */
+  interrupted(): void {
+    this.#interrupted = true;
+  }
+
+  get wasInterrupted(): boolean {
+    return this.#interrupted;
   }
 
   /** Calls `run` when the answer is stored, before it ends. Not called for an answer that is not kept. */
@@ -198,7 +208,7 @@ export class Idempotency {
         if (isEventStream(head.headers)) body.discard();
         else if (run.isForgotten || unread || !isKept(head, route)) {
           body.discard();
-          await this.#kept.release(reservation);
+          if (!run.wasInterrupted) await this.#kept.release(reservation);
         } else {
           const asked = { digest: await run.digest.done, models: reply.request.models };
           if (await this.#kept.keep(reservation, asked, head, body)) run.kept();

@@ -77,9 +77,10 @@ export function computerCreationRoutes(deps: ComputerCreationRoutesDeps): Route[
         };
         const timeoutMs = CREATE_TIMEOUT_MS;
         if (body.stream)
-          return whileKeyHolds(open, key, thoughItsClientGoes, (_key, signal) =>
-            streamCreation(deps, { request: asked, timeoutMs, signal }, reply),
-          );
+          return whileKeyHolds(open, key, thoughItsClientGoes, (_key, signal) => {
+            signal.addEventListener('abort', () => idempotent?.interrupted());
+            return streamCreation(deps, { request: asked, timeoutMs, signal }, reply);
+          });
         const computer = await request(bus, 'computers.create', asked, { timeoutMs, requestId });
         sendJson(reply, computer, 201);
         findHost(key.org, computer.id).catch(() => {}); // fills the cache; the first command retries

@@ -70,6 +70,7 @@ function execRoute(deps: ComputerExecRoutesDeps): Route {
       request.heldBody?.release();
       await whileKeyHolds(open, apiKey, gone, async ({ org }, signal) => {
         const host = await findHost(org, id);
+        signal.addEventListener('abort', () => request.idempotent?.interrupted());
         if (body.stream) {
           const head = { request_id: request.id, org, id };
           return streamExec(deps, { host, head, body, signal }, reply);

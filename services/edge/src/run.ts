@@ -96,6 +96,7 @@ export async function start({
   watchByteBudget(metrics, largeBodies);
   const intake = { budget: largeBodies, arriving: new ArrivingBodies(), clock };
   const bodies = new BodyChecker(logger);
+  const queue = new AdmissionQueue({ callsMax: config.SWITCHYARD_CALLS_MAX, clock, metrics });
   const booking = await BookingGate.start({ bus, metrics, clock, logger });
   const relay = {
     bus,
@@ -113,7 +114,7 @@ export async function start({
   const live = new LiveEvents({ bus, clock, logger });
   const routes: Route[] = [
     ...modelCallRoutes(relay),
-    ...transcriptionRoutes(relay),
+    ...transcriptionRoutes({ ...relay, queue }),
     ...modelRoutes({ bus, spending }),
     ...computerCreationRoutes({ bus, open, findHost, spending, enabled: computersOn, clock }),
     ...computerRoutes({ bus, findHost, spending, enabled: computersOn }),
@@ -139,7 +140,7 @@ export async function start({
   const app = buildApp([...routes, ...docsRoutes(routes), ...consoleRoutes()], {
     authenticate: sessions.authenticate,
     ...{ events, booking, intake, idempotency, upgrades, clock, logger },
-    ...{ queue: new AdmissionQueue({ callsMax: config.SWITCHYARD_CALLS_MAX, clock, metrics }), rateLimits },
+    ...{ queue, rateLimits },
   });
   const url = await app.listen({ host: config.HOST, port: config.PORT });
   return {

@@ -155,12 +155,12 @@ function guardOf(
 
 /**
  * Lets a request with a key begin when it is its org's turn. A model call takes a place among the open calls when its
- * JSON body has arrived, so that slow bodies hold none.
+ * JSON body has arrived, so that slow bodies hold none. A route that reads a form itself does so later, with `openCall`.
  */
 function waitsOf(route: Route, { queue }: RegisterRoutesDeps): Hooks {
   if (route.permission === 'public') return { onRequest: [], preHandler: [] };
   const begin: Hook = (request, _reply, done) => queue.begin(request, done);
-  if (!isModelCall(route)) return { onRequest: [begin], preHandler: [] };
+  if (!isModelCall(route) || route.request?.form) return { onRequest: [begin], preHandler: [] };
   const openCall: Hook = (request, reply, done) => queue.openCall(request, reply, done);
   return route.request?.body
     ? { onRequest: [begin], preHandler: [openCall] }

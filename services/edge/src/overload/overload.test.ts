@@ -1,6 +1,8 @@
 // A real edge that may have one model call open.
-import { type IncomingCall, serve } from '@switchyard/bus';
-import { type ErrorBody, modelCallSubject } from '@switchyard/contracts';
+import { hash } from 'node:crypto';
+import { connect } from 'node:net';
+import { type IncomingCall, openBucket, serve } from '@switchyard/bus';
+import { type ErrorBody, modelCallSubject, newId } from '@switchyard/contracts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 import { BURST_MS_MAX, OVERLOAD_WAIT_MS_MAX } from './fair-queue.ts';
@@ -15,10 +17,11 @@ beforeAll(async () => {
   edge = await startTestEdge({ SWITCHYARD_CALLS_MAX: '1' });
   key = await edge.addKey();
   const router = await serve(edge.bus, { name: 'model-router', version: '0.0.1', description: 'of a test' });
-  router.stream(modelCallSubject('language'), (call) => {
-    received += 1;
-    open.push(call);
-  });
+  for (const type of ['language', 'transcription'] as const)
+    router.stream(modelCallSubject(type), (call) => {
+      received += 1;
+      open.push(call);
+    });
 });
 afterAll(() => edge?.stop());
 
@@ -105,4 +108,25 @@ test('a client that leaves before its stream begins takes no slot, and its Idemp
   await expect.poll(() => open.length).toBe(1);
   respond();
   expect((await again).status).toBe(200);
+});
+
+test('a transcription takes a slot when its audio has arrived', async () => {
+  const other = await edge.addKey(undefined, { org: newId('org') });
+  const body = JSON.stringify({ model: 'acme/any', audio: 'UklGRiQAAABXQVZF', media_type: 'audio/wav' });
+  const socket = connect(edge.port, '127.0.0.1').setEncoding('utf8');
+  socket.write(
+    `POST /v1/audio/transcriptions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${other}\r\nconnection: close\r\n` +
+      `content-type: application/json\r\nidempotency-key: slow\r\ncontent-length: ${body.length}\r\n\r\n`,
+  );
+  const reserved = await openBucket(edge.bus, 'idempotency');
+  await expect.poll(async () => (await reserved.entries(`*.${hash('sha256', 'slow')}`)).length).toBe(1);
+  const first = chat();
+  await expect.poll(() => open.length).toBe(1);
+  socket.write(body);
+  await expect.poll(waiting).toBe('1');
+  respond();
+  expect((await first).status).toBe(200);
+  await expect.poll(() => open.length).toBe(1);
+  respond();
+  expect((await socket.toArray()).join('')).toMatch(/^HTTP\/1\.1 200 /);
 });

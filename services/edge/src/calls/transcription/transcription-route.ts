@@ -12,6 +12,7 @@ import {
 } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Route, rawRoute } from '../../http/route.ts';
+import type { AdmissionQueue } from '../../overload/admission-queue.ts';
 import { beginModelCall } from '../begin-model-call.ts';
 import { handOver } from '../hand-over.ts';
 import { MODEL_ERRORS } from '../model-call-routes.ts';
@@ -20,7 +21,11 @@ import { readTranscription, TRANSCRIPTION_BODY_BYTES_MAX } from './read-transcri
 
 const TYPE = 'transcription';
 
-export function transcriptionRoutes(relay: CallRelay): Route[] {
+interface TranscriptionDeps extends CallRelay {
+  queue: Pick<AdmissionQueue, 'openCall'>;
+}
+
+export function transcriptionRoutes(deps: TranscriptionDeps): Route[] {
   return [
     rawRoute(
       {
@@ -47,23 +52,28 @@ export function transcriptionRoutes(relay: CallRelay): Route[] {
       },
       (request, reply, key) => {
         request.subject = { type: TYPE, model: null, computer: null };
-        transcribe(relay, key, request, reply).catch((error) => reply.send(error));
+        transcribe(deps, key, request, reply).catch((error) => reply.send(error));
       },
     ),
   ];
 }
 
 async function transcribe(
-  relay: CallRelay,
+  deps: TranscriptionDeps,
   key: KeyRecord,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const deps = { ...relay.intake, org: key.org };
-  const { model, models, params, audio, release } = await readTranscription(request.raw, deps);
+  const { model, models, params, audio, release } = await readTranscription(request.raw, {
+    ...deps.intake,
+    org: key.org,
+  });
   request.heldBody = { release }; // until the body is handed over
-  const common = await beginModelCall(relay, key, request, { model, models }, audio.length);
+  await new Promise<void>((resolve, reject) => {
+    deps.queue.openCall(request, reply, (refused) => (refused ? reject(refused) : resolve()));
+  });
+  const common = await beginModelCall(deps, key, request, { model, models }, audio.length);
   const head: ModelCallHead = { ...common, stream: false, include_usage: false, params };
   const body = handOver(audio, request.heldBody);
-  relayCall(relay, { subject: modelCallSubject(TYPE), head, body }, request, reply);
+  relayCall(deps, { subject: modelCallSubject(TYPE), head, body }, request, reply);
 }

@@ -73,6 +73,19 @@ describe('requests and streams that are open under a key', () => {
     expect(ended).toEqual(['former invalid_api_key', 'current invalid_api_key']);
   });
 
+  test('follow the expiry of the current secret also under a replaced one, until that is retired', () => {
+    open.add(secret(), work('former'));
+    open.changed({ ...secret({ retires_at: at(DAY_MS) }), successor: 'hash' });
+    open.changed(secret({ rotation: 1, expires_at: at(HOUR_MS) }));
+    open.changed({ ...secret({ retires_at: at(DAY_MS - 1) }), successor: 'hash' }); // its own expiry is out of date
+    clock.advance(HOUR_MS);
+    expect(ended).toEqual(['former expired_api_key']);
+    open.add(secret({ retires_at: at(DAY_MS) }), work('second'));
+    open.changed(secret({ rotation: 1, expires_at: at(2 * DAY_MS) }));
+    clock.advance(DAY_MS);
+    expect(ended.at(-1)).toBe('second invalid_api_key');
+  });
+
   test('leave no timer running when they have ended', () => {
     const close = open.add(secret({ expires_at: at(HOUR_MS) }), work('one'));
     expect(clock.waiting).toBe(1);

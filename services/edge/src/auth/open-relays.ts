@@ -12,7 +12,8 @@ export interface Revocable {
 export type Secret = Pick<KeyRecord, 'id' | 'org' | 'rotation' | 'expires_at' | 'retires_at'>;
 
 interface OpenUnderSecret {
-  readonly secret: Secret;
+  /** With its latest expiry and retirement. */
+  secret: Secret;
   readonly relays: Set<Revocable>;
   /** Cancels the timer of the end. */
   cancel: () => void;
@@ -64,17 +65,26 @@ export class OpenRelays {
     open.relays.add(relay);
     if (!known) {
       this.#bySecret.set(name, open);
-      this.#watchEnd(secret, open);
+      this.#watchEnd(open);
     }
     return () => {
       if (open.relays.delete(relay) && open.relays.size === 0) this.#forget(name, open);
     };
   }
 
-  /** The record of a secret changed: it may end earlier, later, or not at all. */
-  changed(secret: Secret): void {
-    const open = this.#bySecret.get(nameOf(secret));
-    if (open) this.#watchEnd(secret, open);
+  /**
+   * The record of a secret changed: it may end earlier, later, or not at all. All secrets of a key have the expiry in the
+   * record of the current one.
+   */
+  changed(record: Secret & Pick<KeyRecord, 'successor'>): void {
+    for (const open of this.#bySecret.values()) {
+      const { secret } = open;
+      if (secret.id !== record.id) continue;
+      const { expires_at } = record.successor ? secret : record;
+      const { retires_at } = nameOf(secret) === nameOf(record) ? record : secret;
+      open.secret = { ...secret, expires_at, retires_at };
+      this.#watchEnd(open);
+    }
   }
 
   revoke(secret: Secret): void {
@@ -87,14 +97,14 @@ export class OpenRelays {
       if (secret.org === org) this.#end(secret, orgSuspended());
   }
 
-  #watchEnd(secret: Secret, open: OpenUnderSecret): void {
+  #watchEnd(open: OpenUnderSecret): void {
     open.cancel();
-    const end = endOf(secret);
+    const end = endOf(open.secret);
     if (!end) return;
     const left = end.at - this.#clock.now();
     open.cancel = this.#clock.after(Math.min(Math.max(0, left), LOOK_AGAIN_MS), () => {
-      if (end.at > this.#clock.now()) this.#watchEnd(secret, open);
-      else this.#end(secret, end.reason);
+      if (end.at > this.#clock.now()) this.#watchEnd(open);
+      else this.#end(open.secret, end.reason);
     });
   }
 

@@ -3,6 +3,7 @@ export type { ByteSource } from './body-source.ts';
 export { Bucket, type Entry, openBucket, RevisionConflict } from './bucket.ts';
 export { BUCKETS } from './buckets.ts';
 export { Bus, connectBus } from './bus.ts';
+export { bytesLeft } from './bytes-left.ts';
 export { FROM_PUBLISHER } from './call-subjects.ts';
 export type { CallHandler } from './callee.ts';
 export { eventsOfEntry } from './entry-events.ts';

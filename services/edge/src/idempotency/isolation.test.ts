@@ -12,6 +12,7 @@ import {
 } from '@switchyard/contracts';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+import { STORE_LOOK_EVERY_MS } from './org-quota.ts';
 
 const BUSY_MS = 30_000;
 vi.setConfig({ testTimeout: BUSY_MS });
@@ -136,4 +137,25 @@ test('the quota of an org counts every byte that is stored, and a long query is 
   const bytes = await stored();
   expect(bytes).toBeGreaterThan(padding.length * (4 / 3));
   await expect.poll(counted, { timeout: BUSY_MS / 2 }).toBeGreaterThanOrEqual(bytes);
+});
+
+test('an org cannot take the whole store from the others', async () => {
+  const [greedy, modest] = await Promise.all([
+    edge.addKey(['models:write'], { org: newId('org') }),
+    edge.addKey(['models:write'], { org: newId('org') }),
+  ]);
+  const stream = 'KV_idempotency';
+  const { config, state } = await edge.bus.jsm.streams.info(stream);
+  await edge.bus.jsm.streams.update(stream, { max_bytes: state.bytes + 500_000 });
+  padding = 'x'.repeat(20_000);
+  const asked: number[] = [];
+  while (asked.length < 20) {
+    edge.clock.advance(STORE_LOOK_EVERY_MS);
+    asked.push((await post(greedy, randomUUID(), DEAR)).status);
+  }
+  expect([asked[0], asked.at(-1)]).toEqual([200, 429]);
+  const kept = randomUUID();
+  const first = await post(modest, kept, DEAR);
+  expect(await post(modest, kept, DEAR)).toMatchObject({ status: 200, json: first.json });
+  await edge.bus.jsm.streams.update(stream, { max_bytes: config.max_bytes });
 });

@@ -3,7 +3,7 @@ import { IDEMPOTENCY_HOURS, IDEMPOTENCY_RECORD_BYTES, newId } from '@switchyard/
 import { makeLogger } from '@switchyard/service';
 import { FakeClock, startNats } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { OrgQuota } from './org-quota.ts';
+import { OrgQuota, STORE_LOOK_EVERY_MS } from './org-quota.ts';
 
 const KIB = 1024;
 const HOUR_MS = 3_600_000;
@@ -22,9 +22,15 @@ afterAll(async () => {
 });
 
 /** Opens the quota as a separate edge does. */
-async function openQuota(): Promise<OrgQuota> {
+async function openQuota(bytesLeft = async () => Number.POSITIVE_INFINITY): Promise<OrgQuota> {
   const bucket = await openBucket(bus, 'idempotency-usage');
-  return new OrgQuota({ bucket, clock, logger: makeLogger('edge', 'silent'), bytesMax: 100 * KIB });
+  return new OrgQuota({
+    bucket,
+    bytesLeft,
+    clock,
+    logger: makeLogger('edge', 'silent'),
+    bytesMax: 100 * KIB,
+  });
 }
 
 test('answers of an org count over all edges, and not for another org', async () => {
@@ -48,6 +54,23 @@ test('an answer over the quota is refused its bytes, and leaves those of others 
   expect(share.hold(60 * KIB)).toBe(true);
   expect(share.hold(100 * KIB)).toBe(false);
   expect(quota.take(org).hold(30 * KIB)).toBe(true);
+});
+
+test('an org has at most half of what the store has left; while the store does not answer, the last count holds', async () => {
+  const looks = [60 * KIB, null, 200 * KIB];
+  const quota = await openQuota(async () => {
+    const left = looks.shift();
+    if (!left) throw new Error('away');
+    return left;
+  });
+  const org = newId('org');
+  expect(await quota.hasRoom(org)).toBe(true);
+  const share = quota.take(org);
+  expect([share.hold(30 * KIB), share.hold(28 * KIB)]).toEqual([false, true]);
+  clock.advance(STORE_LOOK_EVERY_MS);
+  expect([await quota.hasRoom(org), share.hold(30 * KIB)]).toEqual([true, false]);
+  clock.advance(STORE_LOOK_EVERY_MS);
+  expect([await quota.hasRoom(org), share.hold(30 * KIB)]).toEqual([true, true]);
 });
 
 test('released bytes are free on every edge', async () => {

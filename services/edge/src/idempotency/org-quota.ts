@@ -1,5 +1,6 @@
-// Counts the store that each org's kept answers use, over all edges. An org at its quota is refused before a request
-// runs. An edge counts in memory and adds its count to the org's record, one write at a time.
+// Counts the store that each org's kept answers use, over all edges. An org at its quota, or at its share of what the
+// store has left, is refused before a request runs. An edge counts in memory and adds its count to the org's record, one
+// write at a time.
 import { type Bucket, RevisionConflict } from '@switchyard/bus';
 import {
   IDEMPOTENCY_HEADER,
@@ -12,11 +13,17 @@ import {
 import type { Clock, Logger } from '@switchyard/service';
 
 const HOUR_MS = 3_600_000;
+/** What one org may have at most, of what the store has left: a few orgs cannot fill it for all. */
+const STORE_LEFT_SHARE_MAX = 1 / 2;
+/** How old the count of what the store has left may be. */
+export const STORE_LOOK_EVERY_MS = 5_000;
 /** Conflicts with other edges in one write; after that the bytes wait for the next write. */
 const CONFLICTS_MAX = 10;
 
 interface OrgQuotaOptions {
   bucket: Bucket<IdempotencyUsage>;
+  /** Bytes that the store of all orgs can still take. */
+  bytesLeft: () => Promise<number>;
   clock: Clock;
   logger: Logger;
   /** Quota of each org in bytes; tests set another one. */
@@ -45,6 +52,9 @@ interface OrgCount {
 export class OrgQuota {
   readonly #deps: OrgQuotaOptions;
   readonly #bytesMax: number;
+  /** What the store had left at the last look. */
+  #bytesLeft = Number.POSITIVE_INFINITY;
+  #lookedAt = Number.NEGATIVE_INFINITY;
   readonly #orgs = new Map<string, OrgCount>();
 
   constructor(options: OrgQuotaOptions) {
@@ -54,6 +64,7 @@ export class OrgQuota {
 
   /** Whether one more request fits; reads the record again before it returns false. */
   async hasRoom(org: string): Promise<boolean> {
+    await this.#lookAtStore();
     const known = this.#orgs.get(org);
     if (known && this.#fits(known, IDEMPOTENCY_RECORD_BYTES)) return true;
     const count = this.#countOf(org);
@@ -87,6 +98,18 @@ export class OrgQuota {
     await Promise.all([...this.#orgs.values()].map(({ writing }) => writing));
   }
 
+  /** Requests that come meanwhile use the last count, and so does everything when the store does not answer. */
+  async #lookAtStore(): Promise<void> {
+    const { clock, bytesLeft, logger } = this.#deps;
+    if (clock.monotonic() - this.#lookedAt < STORE_LOOK_EVERY_MS) return;
+    this.#lookedAt = clock.monotonic();
+    try {
+      this.#bytesLeft = await bytesLeft();
+    } catch (error) {
+      logger.warn({ err: error }, 'what the store of kept answers has left could not be counted');
+    }
+  }
+
   #countOf(org: string): OrgCount {
     const known = this.#orgs.get(org);
     if (known) return known;
@@ -96,7 +119,8 @@ export class OrgQuota {
   }
 
   #fits({ stored, pending }: OrgCount, more: number): boolean {
-    return this.#sum(stored) + this.#sum(pending) + more <= this.#bytesMax;
+    const max = Math.min(this.#bytesMax, this.#bytesLeft * STORE_LEFT_SHARE_MAX);
+    return this.#sum(stored) + this.#sum(pending) + more <= max;
   }
 
   #sum(bytes: BytesByHour): number {

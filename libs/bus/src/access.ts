@@ -196,7 +196,7 @@ export const BUCKET_USERS: Readonly<Record<BucketName, Partial<Record<ServiceNam
     system: { edge: ['write'] },
     hosts: { 'computer-agent': ['own-key'], control: ['watch'], edge: ['watch'] },
     'host-orders': { 'computer-agent': ['read'], control: ['write'] },
-    leases: { control: ['write'], billing: ['write'] },
+    leases: { billing: ['write'] },
     'computer-placements': { control: ['write'], edge: ['read'], billing: ['watch'] },
     computers: { 'computer-agent': ['own-keys'], control: ['write'], edge: ['read'] },
     videos: { 'video-worker': ['watch', 'write'], control: ['read'] },

@@ -16,7 +16,7 @@ export {
   publishEvent,
 } from './events.ts';
 export type { IncomingCall } from './incoming-call.ts';
-export { holdLease, type Lease, takeLease } from './lease.ts';
+export { type Lease, takeLease } from './lease.ts';
 export { Mirror, mirrorBucket, TICK_MS } from './mirror.ts';
 export { natsUrl, readNatsUrl, withCredentials } from './nats-url.ts';
 export { ObjectGone } from './object-errors.ts';

@@ -8,7 +8,6 @@ import type { Bus } from './bus.ts';
 const RENEW_MS = BUCKETS.leases.ttlMs / 3;
 /** A renewal without an answer is given up before the next one is due: the link may have lost it. */
 const RENEWAL_MS_MAX = RENEW_MS - 100;
-const TRY_AGAIN_MS = 500;
 /** A holder stops this long after its last renewal: before the lease expires for others. */
 const HELD_MS = BUCKETS.leases.ttlMs - 500;
 
@@ -17,29 +16,14 @@ interface LeaseOptions {
   name: string;
   /** Called once when the lease could not be renewed in time: stop the work it protects. */
   onLost: () => void;
-  signal?: AbortSignal;
 }
 
 export interface Lease {
   release(): Promise<void>;
 }
 
-/**
- * Waits until it gets the lease, then renews it until it is released or lost.
- * @throws the signal's reason when it is aborted while waiting.
- */
-export async function holdLease({ bus, name, onLost, signal }: LeaseOptions): Promise<Lease> {
-  const bucket = await openBucket(bus, 'leases');
-  for (;;) {
-    signal?.throwIfAborted();
-    const revision = await tryTake(bus, bucket, name);
-    if (revision !== null) return renewing(bus, bucket, name, revision, onLost);
-    await new Promise((resolve) => setTimeout(resolve, TRY_AGAIN_MS));
-  }
-}
-
 /** Takes the lease if it is free and renews it until it is released or lost; otherwise returns null. */
-export async function takeLease({ bus, name, onLost }: Omit<LeaseOptions, 'signal'>): Promise<Lease | null> {
+export async function takeLease({ bus, name, onLost }: LeaseOptions): Promise<Lease | null> {
   const bucket = await openBucket(bus, 'leases');
   const revision = await tryTake(bus, bucket, name);
   return revision === null ? null : renewing(bus, bucket, name, revision, onLost);

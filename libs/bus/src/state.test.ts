@@ -22,7 +22,6 @@ import {
   connectBus,
   createEventPublisher,
   ensureEventsStream,
-  holdLease,
   mirrorBucket,
   openBucket,
   RevisionConflict,
@@ -352,7 +351,7 @@ describe('a lease', () => {
   test('outlasts a renewal whose answer is lost', async () => {
     const onLost = vi.fn();
     const publish = bus.js.publish.bind(bus.js);
-    const lease = await holdLease({ bus, name: 'slow', onLost });
+    const lease = await takeLease({ bus, name: 'slow', onLost });
     const bucket = await openBucket(bus, 'leases');
     const revision = async () => (await bucket.get('slow'))?.revision ?? 0;
     const before = await revision();
@@ -364,32 +363,8 @@ describe('a lease', () => {
     await expect.poll(async () => (await revision()) - before).toBeGreaterThanOrEqual(3);
     expect(onLost).not.toHaveBeenCalled();
     asked.mockRestore();
-    await lease.release();
+    await lease?.release();
     expect(await bucket.get('slow')).toBeNull();
-  }, 60_000);
-
-  test('has one holder; the next one gets it when the first releases it', async () => {
-    const other = await connectBus({ url: nats.url, service: 'other', logger });
-    const lease = await holdLease({ bus, name: 'one', onLost: () => {} });
-    let taken = false;
-    const next = holdLease({ bus: other, name: 'one', onLost: () => {} }).then((held) => {
-      taken = true;
-      return held;
-    });
-    await (await openBucket(bus, 'leases')).get('one');
-    expect(taken).toBe(false);
-    await lease.release();
-    await (await next).release();
-    await other.close();
-  });
-
-  test('passes on when its holder dies without releasing it', async () => {
-    const dying = await connectBus({ url: nats.url, service: 'dying', logger });
-    await holdLease({ bus: dying, name: 'two', onLost: () => {} });
-    await dying.nc.close();
-    const lease = await holdLease({ bus, name: 'two', onLost: () => {} });
-    await lease.release();
-    await dying.close();
   }, 60_000);
 });
 

@@ -45,7 +45,7 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   if (config.SWITCHYARD_KEY !== undefined) await ensureFirstKey(keys, config.SWITCHYARD_KEY, clock.now());
   const known = await mirrorBucket(bus, keys, { tick: false });
   const knownOrgs = await mirrorBucket(bus, orgs, { tick: false });
-  const ticking = keepTicking(bus, [keys, orgs, providerKeys], logger);
+  const stopTicking = keepTicking(bus, [keys, orgs, providerKeys], logger);
   const sweepingKeys = keepSweepingKeys({ keys, known, events, clock, logger });
   const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), { tick: false });
   const computers = await computerOperations({ config, bus, logger, clock }, events, new Hosts(hosts));
@@ -95,7 +95,7 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
       await sweepingPlacements.stop();
       await sweepingFiles.stop();
       await sweepingOrgs.stop();
-      await ticking.stop();
+      stopTicking();
       await sweepingKeys.stop();
       hosts.close();
       known.close();

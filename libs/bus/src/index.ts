@@ -15,6 +15,15 @@ export {
   ensureEventsStream,
   publishEvent,
 } from './events.ts';
+export {
+  type Delivery,
+  deleteConsumer,
+  ensureConsumer,
+  FEED_ACK_WAIT_MS,
+  Feed,
+  type FeedOptions,
+  type Verdict,
+} from './feed.ts';
 export type { IncomingCall } from './incoming-call.ts';
 export { type Lease, takeLease } from './lease.ts';
 export { Mirror, mirrorBucket, TICK_MS } from './mirror.ts';

@@ -1,6 +1,6 @@
 // Admits the events of computer hosts to the stream of events. Each is checked against the placement of its computer, so
 // that a host can state facts only about computers that control placed there, at the prices that control set.
-import { type Bus, type EventPublisher, readEvent } from '@switchyard/bus';
+import { type Bus, type Delivery, type EventPublisher, Feed, readEvent, type Verdict } from '@switchyard/bus';
 import {
   type ComputerPlacement,
   type Event,
@@ -19,7 +19,6 @@ import {
 } from '@switchyard/contracts';
 import { charge } from '@switchyard/money';
 import type { Logger } from '@switchyard/service';
-import { type Delivery, Feed, type Verdict } from '../feed.ts';
 import { countMinute, type MinuteCountDeps } from './minute-count.ts';
 import type { PlacedRecords } from './placed-records.ts';
 

@@ -1,9 +1,8 @@
 // Sends the end of a video job to the `callback_url` of its request. One consumer serves all orgs; each org has a few
 // slots, so that its slow endpoints do not delay those of other orgs.
-import { type Bucket, type Bus, readEvent } from '@switchyard/bus';
+import { type Bucket, type Bus, type Delivery, Feed, readEvent, type Verdict } from '@switchyard/bus';
 import { EVENTS_STREAM, type SigningSecretRecord, type VideoRecord, videoKey } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
-import { type Delivery, Feed, type Verdict } from '../feed.ts';
 import { nextTryMs, type RetrySchedule } from './retry-schedule.ts';
 import { type Sender, send } from './send.ts';
 import { signingSecretsOf } from './signing-secrets.ts';

@@ -3,10 +3,15 @@
 import {
   type Bucket,
   type Bus,
+  type Delivery,
+  deleteConsumer,
   type EventPublisher,
+  Feed,
+  type FeedOptions,
   type Mirror,
   mirrorBucket,
   readEvent,
+  type Verdict,
 } from '@switchyard/bus';
 import {
   EVENT_STREAMS,
@@ -15,7 +20,6 @@ import {
   ServiceError,
   type WebhookRecord,
 } from '@switchyard/contracts';
-import { type Delivery, deleteConsumer, Feed, type FeedOptions, type Verdict } from '../feed.ts';
 import { type DeliveriesDeps, recordDelivery } from './deliveries.ts';
 import { nextTryMs, type RetrySchedule } from './retry-schedule.ts';
 import { type Outcome, type Sender, send } from './send.ts';

@@ -3,7 +3,14 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Bus, connectBus, ensureEventsStream, openBucket, publishEvent } from '@switchyard/bus';
+import {
+  type Bus,
+  connectBus,
+  ensureEventsStream,
+  FEED_ACK_WAIT_MS,
+  openBucket,
+  publishEvent,
+} from '@switchyard/bus';
 import {
   type CreateWebhookRequest,
   DEFAULT_ORG,
@@ -25,7 +32,6 @@ import { makeLogger, systemClock } from '@switchyard/service';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { ACK_WAIT_MS } from '../feed.ts';
 import { getSigningSecret } from '../operations/signing-secret-get.ts';
 import { createWebhook } from '../operations/webhooks-create.ts';
 import { deleteWebhook } from '../operations/webhooks-delete.ts';
@@ -489,7 +495,7 @@ test('events from just before the bus is killed and from after its return are de
   });
   await until(() => expect(after && receiver.of(after)).toHaveLength(1));
   // A killed server may forget the retry time; the event is then redelivered when its ack timer expires.
-  const lost = { timeout: ACK_WAIT_MS + BUSY_MS, interval: 100 };
+  const lost = { timeout: FEED_ACK_WAIT_MS + BUSY_MS, interval: 100 };
   await vi.waitFor(() => expect(receiver.of(before).map(({ status }) => status)).toContain(200), lost);
 });
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Installation, startInstallation } from '../fixtures/installation.ts';
 import { Mortal } from '../fixtures/mortal.ts';
 import { TestMaker } from '../fixtures/test-maker.ts';
-import { followCharges } from './charges.ts';
+import { CHARGES_CONSUMER, followCharges } from './charges.ts';
 import { ensureRecord } from './new-record.ts';
 
 let installation: Installation;
@@ -33,7 +33,7 @@ test('a deleted consumer is created again and rereads every charge without start
     await installation.work(deps, event);
     const told = await installation.told(id);
 
-    await installation.bus.jsm.consumers.delete(EVENTS_STREAM, 'video-worker');
+    await installation.bus.jsm.consumers.delete(EVENTS_STREAM, CHARGES_CONSUMER);
     await expect.poll(() => taken).toEqual([id, id]);
     await installation.work(deps, event);
     expect(makers.first.starts.length).toBe(1);

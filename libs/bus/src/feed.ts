@@ -9,9 +9,9 @@ import {
   JetStreamApiError,
   type JsMsg,
 } from '@nats-io/jetstream';
-import { type Bus, ensureEventsStream } from '@switchyard/bus';
 import type { Event } from '@switchyard/contracts';
-import type { Clock, Logger } from '@switchyard/service';
+import type { Bus, Logger } from './bus.ts';
+import { ensureEventsStream } from './events.ts';
 
 /** Result of an attempt: the event is settled, or is delivered again. */
 export type Verdict = 'settled' | { readonly retryInMs: number };
@@ -29,7 +29,8 @@ export interface Delivery<T = Event> {
   readonly signal: AbortSignal;
 }
 
-export interface FeedOptions<T = Event> {
+/** A durable consumer. */
+interface ConsumerOptions {
   bus: Bus;
   stream: string;
   /** Name of the durable consumer. */
@@ -39,23 +40,26 @@ export interface FeedOptions<T = Event> {
   subjects: readonly string[];
   /** Delivers events from this time on; by default all of the stream. */
   since?: Date;
-  /** Concurrent attempts of one instance. */
-  attemptsMax: number;
   /** Events that may wait for their next attempt; further ones stay in the stream. Default `WAITING_MAX`. */
   waitingMax?: number;
-  /** Milliseconds; default `ACK_WAIT_MS`. */
+  /** Milliseconds; default `FEED_ACK_WAIT_MS`. */
   ackWaitMs?: number;
+}
+
+export interface FeedOptions<T = Event> extends ConsumerOptions {
+  /** Concurrent attempts of one instance. */
+  attemptsMax: number;
   /** What a message delivers. @throws when it is none of ours: then it is not delivered */
   read: (message: JsMsg) => T;
   /** Aborting the signal ends the attempt; its event is redelivered at once. */
   attempt: (delivery: Delivery<T>) => Promise<Verdict>;
-  clock: Clock;
+  clock: { now(): number };
   logger: Logger;
 }
 
 const MS_NS = 1_000_000;
 /** Longer than any attempt and the wait for a slot before it; a longer silence means that the event's process died. */
-export const ACK_WAIT_MS = 30_000;
+export const FEED_ACK_WAIT_MS = 30_000;
 const WAITING_MAX = 5_000;
 /** Unlimited: the age of an event decides how often it is delivered. */
 const DELIVERIES_MAX = -1;
@@ -67,25 +71,23 @@ const ALREADY_EXISTS_CODES = [10_148, 10_013];
 const NOT_FOUND_CODE = 10_014;
 
 export class Feed<T = Event> {
-  readonly #deps: FeedOptions<T>;
+  #deps: FeedOptions<T>;
   readonly #stopping = new AbortController();
   readonly #attempts = new Set<Promise<void>>();
   readonly #running: Promise<void>;
-  #subjects: readonly string[];
   #messages: ConsumerMessages | null = null;
   #stopped = false;
   #wake: () => void = () => {};
 
   constructor(options: FeedOptions<T>) {
     this.#deps = options;
-    this.#subjects = options.subjects;
     this.#running = this.#run();
   }
 
   /** Switches to other subjects. */
   async refilter(subjects: readonly string[]): Promise<void> {
-    this.#subjects = subjects;
-    await this.#ensureConsumer();
+    this.#deps = { ...this.#deps, subjects };
+    await ensureConsumer(this.#deps);
   }
 
   /** Takes no further events and releases those it holds. */
@@ -109,7 +111,7 @@ export class Feed<T = Event> {
   async #run(): Promise<void> {
     while (!this.#stopped) {
       try {
-        await this.#pull(await this.#ensureConsumer());
+        await this.#pull(await ensureConsumer(this.#deps));
       } catch (error) {
         if (!this.#stopped)
           this.#deps.logger.warn({ err: error, consumer: this.#deps.name }, 'a feed failed and is restarted');
@@ -165,31 +167,6 @@ export class Feed<T = Event> {
     }
   }
 
-  async #ensureConsumer(): Promise<Consumer> {
-    const { bus, stream, name, description, since } = this.#deps;
-    const { ackWaitMs = ACK_WAIT_MS, waitingMax = WAITING_MAX } = this.#deps;
-    await ensureEventsStream(bus);
-    const subjects = [...this.#subjects];
-    try {
-      await bus.jsm.consumers.add(stream, {
-        durable_name: name,
-        description,
-        filter_subjects: subjects,
-        ...(since
-          ? { deliver_policy: DeliverPolicy.StartTime, opt_start_time: since.toISOString() }
-          : { deliver_policy: DeliverPolicy.All }),
-        ack_policy: AckPolicy.Explicit,
-        ack_wait: ackWaitMs * MS_NS,
-        max_ack_pending: waitingMax,
-        max_deliver: DELIVERIES_MAX,
-      });
-    } catch (error) {
-      if (!(error instanceof JetStreamApiError) || !ALREADY_EXISTS_CODES.includes(error.code)) throw error;
-      await bus.jsm.consumers.update(stream, name, { filter_subjects: subjects });
-    }
-    return bus.js.consumers.get(stream, name);
-  }
-
   #pause(): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, AGAIN_MS);
@@ -201,12 +178,37 @@ export class Feed<T = Event> {
   }
 }
 
+/** Idempotent. A feed does it as well, and tries again when it fails. */
+export async function ensureConsumer(options: ConsumerOptions): Promise<Consumer> {
+  const { bus, stream, name, description, since } = options;
+  const { ackWaitMs = FEED_ACK_WAIT_MS, waitingMax = WAITING_MAX } = options;
+  await ensureEventsStream(bus);
+  const filter_subjects = [...options.subjects];
+  try {
+    await bus.jsm.consumers.add(stream, {
+      durable_name: name,
+      description,
+      filter_subjects,
+      ...(since
+        ? { deliver_policy: DeliverPolicy.StartTime, opt_start_time: since.toISOString() }
+        : { deliver_policy: DeliverPolicy.All }),
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: ackWaitMs * MS_NS,
+      max_ack_pending: waitingMax,
+      max_deliver: DELIVERIES_MAX,
+    });
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError) || !ALREADY_EXISTS_CODES.includes(error.code)) throw error;
+    await bus.jsm.consumers.update(stream, name, { filter_subjects });
+  }
+  return bus.js.consumers.get(stream, name);
+}
+
 /** Idempotent. */
-export async function deleteConsumer({
-  bus,
-  stream,
-  name,
-}: Pick<FeedOptions, 'bus' | 'stream' | 'name'>): Promise<void> {
+export async function deleteConsumer(
+  options: Pick<ConsumerOptions, 'bus' | 'stream' | 'name'>,
+): Promise<void> {
+  const { bus, stream, name } = options;
   try {
     await bus.jsm.consumers.delete(stream, name);
   } catch (error) {

@@ -14,7 +14,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { completed, credited } from './fixtures/events.ts';
 import { startInstallation, type TestInstallation } from './fixtures/installation.ts';
 import type { TestBilling } from './fixtures/running-billing.ts';
-import { removeOldAuditRows } from './keep-audit-log.ts';
+import { keepLogs } from './keep-logs.ts';
 import { ensureIndexes } from './store/indexes.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -152,7 +152,7 @@ test('lines past their time are removed, and no others', async () => {
   ]);
   const clock = new FakeClock(START);
   const stopping = new AbortController();
-  const removing = removeOldAuditRows({ store, clock, logger, signal: stopping.signal });
+  const removing = keepLogs({ store, logDays: 0, clock, logger, signal: stopping.signal });
   await expect.poll(() => store.auditLog.countDocuments()).toBe(1);
   await expect.poll(() => clock.waiting).toBe(1);
   clock.advance(2 * DAY_MS);

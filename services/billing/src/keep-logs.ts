@@ -1,12 +1,15 @@
-// The owner of the first partition removes logs past their retention.
+// The owner of the first partition removes logs and lines of the audit log past their retention.
+import { AUDIT_LOG_DAYS } from '@switchyard/contracts';
 import { passed } from '@switchyard/service';
 import type { PartitionDeps } from './partition-deps.ts';
+import { answered } from './store/answered.ts';
 import { logsEndBefore, removeLogsBefore } from './store/log-retention.ts';
 
 const SWEEP_EVERY_MS = 3_600_000;
+const DAY_MS = 24 * 3_600_000;
 
 interface KeepLogsDeps extends Pick<PartitionDeps, 'store' | 'clock' | 'logger' | 'signal'> {
-  /** Days that logs are kept; 0: for ever. */
+  /** Days that logs are kept; 0: for ever. The audit log has its own bound. */
   readonly logDays: number;
 }
 
@@ -14,13 +17,13 @@ interface KeepLogsDeps extends Pick<PartitionDeps, 'store' | 'clock' | 'logger' 
  * Sweeps at once and then every hour until the signal is aborted. Never throws: a failed sweep is retried an hour
  * later.
  */
-export async function keepLogs(deps: KeepLogsDeps): Promise<void> {
-  const { store, logDays, clock, logger, signal } = deps;
-  if (logDays === 0) return;
+export async function keepLogs({ store, logDays, clock, logger, signal }: KeepLogsDeps): Promise<void> {
   while (!signal.aborted) {
+    const now = clock.now();
     try {
-      const before = logsEndBefore(clock.now(), logDays);
-      const rows = await removeLogsBefore(store, before, signal);
+      await answered(store.auditLog.deleteMany({ at: { $lt: new Date(now - AUDIT_LOG_DAYS * DAY_MS) } }));
+      const before = logsEndBefore(now, logDays);
+      const rows = logDays === 0 ? 0 : await removeLogsBefore(store, before, signal);
       if (rows > 0) logger.info({ rows, before }, 'logs that were too old have been removed');
     } catch (error) {
       logger.warn({ err: error }, 'old logs could not be removed; it is tried again in an hour');

@@ -8,7 +8,7 @@ import { publishAlerts } from './alerts/publish-alerts.ts';
 import { BooksWatch } from './audit/watch.ts';
 import { bookEvents } from './booking.ts';
 import { ensureAuditConsumer, ensureConsumer, ensureRefusalsConsumer } from './consumer.ts';
-import { keepAuditLog, removeOldAuditRows } from './keep-audit-log.ts';
+import { keepAuditLog } from './keep-audit-log.ts';
 import { keepLogs } from './keep-logs.ts';
 import { logRefusals } from './log-refusals.ts';
 import type { PartitionDeps } from './partition-deps.ts';
@@ -60,8 +60,7 @@ export async function ownPartition(deps: OwnerDeps): Promise<void> {
       ? [
           keepLogs({ store, logDays, clock, logger, signal: over }),
           logRefusals({ bus, store, progress, logger, signal: over }),
-          keepAuditLog({ bus, store, progress, clock, logger, signal: over }),
-          removeOldAuditRows({ store, clock, logger, signal: over }),
+          keepAuditLog({ bus, store, progress, logger, signal: over }),
         ]
       : [];
   try {

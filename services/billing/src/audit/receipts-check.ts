@@ -7,7 +7,7 @@ import { answered } from '../store/answered.ts';
 import type { Store } from '../store/store.ts';
 import type { AuditRun } from './audit-run.ts';
 import type { Drift } from './drift.ts';
-import { messagesOf } from './stream-messages.ts';
+import { jsonOf, messagesOf } from './stream-messages.ts';
 
 /** Number of ids per lookup. */
 const IDS_PER_LOOKUP = 2_000;
@@ -41,14 +41,6 @@ export function receiptsOf(message: JsMsg): Receipt[] {
   return Object.entries(batch.data.answers).flatMap(([org, answers]) =>
     answers.map(([event, cost]) => ({ org, event, cost: BigInt(cost) })),
   );
-}
-
-function jsonOf(message: JsMsg): unknown {
-  try {
-    return message.json();
-  } catch {
-    return null;
-  }
 }
 
 export interface Faulty {

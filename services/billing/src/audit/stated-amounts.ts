@@ -7,6 +7,7 @@ import { type ChargeLine, charge } from '@switchyard/money';
 import { z } from 'zod';
 import { statedAmount } from '../store/batch-plan.ts';
 import type { LedgerRow } from '../store/documents.ts';
+import { jsonOf } from './stream-messages.ts';
 
 const nanos = z.string().transform(BigInt).optional();
 const pricedEvent = z.object({
@@ -51,13 +52,5 @@ export function isSumOfLines({ amount, lines }: StatedAmount): boolean {
   } catch (error) {
     if (error instanceof RangeError) return false; // a rate or a quantity that is no decimal
     throw error;
-  }
-}
-
-function jsonOf(message: JsMsg): unknown {
-  try {
-    return message.json();
-  } catch {
-    return null;
   }
 }

@@ -56,3 +56,12 @@ export async function* messagesOf(
     await consumer.delete().catch(() => {}); // the server removes an idle consumer by itself
   }
 }
+
+/** Null for a message that is not JSON. */
+export function jsonOf(message: JsMsg): unknown {
+  try {
+    return message.json();
+  } catch {
+    return null;
+  }
+}

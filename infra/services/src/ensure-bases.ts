@@ -1,13 +1,12 @@
 // The base images of docker-compose.yml: from a registry if one answers, else built here and rebuilt when their
 // contents change.
 import { createHash } from 'node:crypto';
-import { cp, mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createDebianPackages, toolsCacheFolder } from '@switchyard/local';
 import {
-  buildImage,
-  buildLockName,
   ensureBase,
+  ensureBuiltImage,
   findExtraCertificates,
   type HostSetup,
   isImagePresent,
@@ -15,14 +14,11 @@ import {
   pullImage,
   readAptSetup,
   renderSources,
-  withBuildLock,
-  withWorkDirectory,
   writeSystem,
 } from '@switchyard/sandbox-computer';
 import type Docker from 'dockerode';
-import { BASES, type BaseRecipe, type Ingredients, type Kitchen } from './base-recipes.ts';
+import { BASES, type BaseRecipe, type Kitchen } from './base-recipes.ts';
 
-const LABEL_RECIPE = 'switchyard.recipe';
 const DOCKERFILES = join(import.meta.dirname, '..', 'bases');
 
 /** The name of an image for each variable of docker-compose.yml; and no user of MongoDB, if it is the stand-in. */
@@ -69,7 +65,7 @@ async function ensureOne(
   kitchen: Kitchen,
   registry: Registry,
 ): Promise<string> {
-  const { docker, signal, doing } = kitchen;
+  const { docker, env, signal, doing } = kitchen;
   const { official, own } = recipe;
   if (await isImagePresent(docker, official)) return official;
   // An earlier build means that no registry answered; asking again would cost time.
@@ -92,69 +88,19 @@ async function ensureOne(
     host.certificates,
   ];
   const hash = createHash('sha256').update(JSON.stringify(parts)).digest('hex');
-  const isThere = async () => (await recipeOf(docker, own)) === hash;
-  if (await isThere()) return own;
-  const lockName = await buildLockName(docker);
-  await withBuildLock({ name: lockName, signal, onProgress: doing }, isThere, async (tell) => {
-    const tellAll = (message: string) => {
-      tell(message);
-      doing(message);
-    };
-    await make(recipe, ingredients, host, { hash, lockName }, { ...kitchen, doing: tellAll });
+  await ensureBuiltImage({
+    ...{ docker, tag: own, hash, signal, onProgress: doing },
+    inWords: (line) => (line.startsWith('Step ') ? `${own}: ${line}` : undefined),
+    async prepare({ workDirectory, contextDirectory, onProgress }) {
+      onProgress(`${own}: its Debian base`);
+      const debian = await ensureBase({ docker, apt: host.apt, workDirectory, signal });
+      onProgress(`${own}: collecting what goes into it`);
+      await mkdir(contextDirectory);
+      await writeFile(join(contextDirectory, 'Dockerfile'), dockerfile);
+      await writeSystem(host, join(contextDirectory, 'system'));
+      await ingredients.write(join(contextDirectory, 'rootfs'));
+      return { DEBIAN: debian, ...proxyArguments(host.apt.proxy, env) };
+    },
   });
   return own;
-}
-
-interface Build {
-  /** Of everything that goes into the image. */
-  readonly hash: string;
-  /** Of the lock that this process holds. */
-  readonly lockName: string;
-}
-
-async function make(
-  { own, dockerfile }: BaseRecipe,
-  ingredients: Ingredients,
-  host: HostSetup,
-  { hash, lockName }: Build,
-  { docker, env, signal, doing }: Kitchen,
-): Promise<void> {
-  const before = await imageId(docker, own);
-  await withWorkDirectory(lockName, async (workDirectory) => {
-    doing(`${own}: its Debian base`);
-    const debian = await ensureBase({ docker, apt: host.apt, workDirectory, signal });
-    doing(`${own}: collecting what goes into it`);
-    const contextDirectory = join(workDirectory, 'context');
-    await mkdir(contextDirectory);
-    await cp(join(DOCKERFILES, dockerfile), join(contextDirectory, 'Dockerfile'));
-    await writeSystem(host, join(contextDirectory, 'system'));
-    await ingredients.write(join(contextDirectory, 'rootfs'));
-    await buildImage({
-      docker,
-      contextDirectory,
-      tag: own,
-      buildArguments: { DEBIAN: debian, ...proxyArguments(host.apt.proxy, env) },
-      labels: { [LABEL_RECIPE]: hash },
-      signal,
-      onLine: (line) => {
-        if (line.startsWith('Step ')) doing(`${own}: ${line}`);
-      },
-    });
-  });
-  if (before !== undefined && before !== (await imageId(docker, own))) {
-    // A container may still use it; the next rebuild removes it then.
-    await docker
-      .getImage(before)
-      .remove()
-      .catch(() => {});
-  }
-}
-
-async function recipeOf(docker: Docker, image: string): Promise<string | undefined> {
-  if (!(await isImagePresent(docker, image))) return undefined;
-  return (await docker.getImage(image).inspect()).Config.Labels?.[LABEL_RECIPE];
-}
-
-async function imageId(docker: Docker, image: string): Promise<string | undefined> {
-  return (await isImagePresent(docker, image)) ? (await docker.getImage(image).inspect()).Id : undefined;
 }

@@ -1,0 +1,72 @@
+// Builds an image that is missing or whose recipe changed. Of several callers in several processes, one builds and the
+// others wait.
+import { join } from 'node:path';
+import type Docker from 'dockerode';
+import { buildImage } from './build-image.ts';
+import { buildLockName, withBuildLock } from './build-lock.ts';
+import { inspectImage } from './pull-image.ts';
+import { withWorkDirectory } from './work-directory.ts';
+
+const LABEL_RECIPE = 'switchyard.recipe';
+
+/** What a build works with. */
+interface Site {
+  /** Empty. */
+  readonly workDirectory: string;
+  /** Where the Dockerfile and what it copies belong: a folder of the work directory that does not exist yet. */
+  readonly contextDirectory: string;
+  readonly onProgress: (message: string) => void;
+}
+
+interface BuiltImageOptions {
+  readonly docker: Docker;
+  /** Name and tag of the image. */
+  readonly tag: string;
+  /** Of everything that goes into the image. */
+  readonly hash: string;
+  readonly signal: AbortSignal;
+  /** Receives the progress in words at each step, also of another builder. Not called if the image exists. */
+  readonly onProgress: (message: string) => void;
+  /** Writes the build context and returns the arguments of the Dockerfile. */
+  readonly prepare: (site: Site) => Promise<Readonly<Record<string, string>>>;
+  /** The progress in words from a line of the builder, if it is one to report. */
+  readonly inWords: (line: string) => string | undefined;
+}
+
+/**
+ * @returns whether this call built the image
+ * @throws Error with the builder's last lines, if it cannot be built
+ */
+export async function ensureBuiltImage(options: BuiltImageOptions): Promise<boolean> {
+  const { docker, tag, hash, signal, onProgress, prepare, inWords } = options;
+  const isThere = async () => (await inspectImage(docker, tag))?.Config.Labels?.[LABEL_RECIPE] === hash;
+  if (await isThere()) return false;
+  let built = false;
+  const name = await buildLockName(docker);
+  await withBuildLock({ name, signal, onProgress }, isThere, async (tell) => {
+    const tellAll = (message: string) => {
+      tell(message);
+      onProgress(message);
+    };
+    const before = await inspectImage(docker, tag);
+    await withWorkDirectory(name, async (workDirectory) => {
+      const contextDirectory = join(workDirectory, 'context');
+      const buildArguments = await prepare({ workDirectory, contextDirectory, onProgress: tellAll });
+      const onLine = (line: string) => {
+        const words = inWords(line);
+        if (words !== undefined) tellAll(words);
+      };
+      const labels = { [LABEL_RECIPE]: hash };
+      await buildImage({ docker, contextDirectory, tag, buildArguments, labels, signal, onLine });
+    });
+    built = true;
+    const after = await inspectImage(docker, tag);
+    // The image of an older recipe; it stays while a container uses it.
+    if (before && before.Id !== after?.Id)
+      await docker
+        .getImage(before.Id)
+        .remove()
+        .catch(() => {});
+  });
+  return built;
+}

@@ -1,6 +1,6 @@
 // Files of a computer through its agent: real nats-server and Docker engine.
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readFile, readlink } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -79,11 +79,15 @@ describe('a folder goes with all that is in it,', () => {
     return computer;
   }
 
-  /** Process ids of each `rm` that the agent has started. */
+  /** Process ids of each `rm` that has entered a folder of this agent. */
   async function removers(): Promise<number[]> {
-    const ofAgent = ['-f', `^rm -rf .* /proc/${process.pid}/fd/`];
-    const { stdout } = await run('pgrep', ofAgent).catch(() => ({ stdout: '' })); // there is none
-    return stdout.split('\n').flatMap((pid) => (pid === '' ? [] : [Number(pid)]));
+    const { stdout } = await run('pgrep', ['-x', 'rm']).catch(() => ({ stdout: '' })); // there is none
+    const pids: number[] = [];
+    for (const pid of stdout.split('\n').filter((line) => line !== '')) {
+      const folder = await readlink(`/proc/${pid}/cwd`).catch(() => ''); // it has ended
+      if (folder.startsWith(testAgent.dataFolder)) pids.push(Number(pid));
+    }
+    return pids;
   }
 
   /** Suspends the next `rm`, so that it does not end by itself, and then lets it go on. */

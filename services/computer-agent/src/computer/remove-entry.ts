@@ -7,8 +7,14 @@ import { enterFolder, notThere, walk, within } from './workspace-folder.ts';
 /** Address space of `rm`, which keeps almost 1 KB for each level of folders. */
 const RM_MEMORY_BYTES_MAX = 128 * 1024 * 1024;
 const RM_MS_MAX = 600_000;
-/** Passes on the end of the messages only: they name paths, whose number and length a computer decides. */
-const RM_SCRIPT = `prlimit --as="$1" rm -rf --one-file-system -- "$2" 2>&1 | tail -c 1000; exit "\${PIPESTATUS[0]}"`;
+/**
+ * Enters the folder and checks that it is the one: its descriptor may have been closed, and its number may be that of
+ * another computer's folder. Passes on the end of the messages only: they name paths, whose number and length a
+ * computer decides.
+ */
+const RM_SCRIPT = `folder=$1; identity=$2; name=$3; memory=$4
+cd "$folder" && [ "$(stat --format=%d:%i .)" = "$identity" ] || exit
+prlimit --as="$memory" rm -rf --one-file-system -- "$name" 2>&1 | tail -c 1000; exit "\${PIPESTATUS[0]}"`;
 
 export interface RemoveOptions {
   /** Removes a folder with its contents. */
@@ -57,12 +63,11 @@ async function removeTree(
   name: string,
   { signal, memoryBytesMax = RM_MEMORY_BYTES_MAX }: RemoveOptions,
 ): Promise<void> {
-  const path = `/proc/${process.pid}/fd/${folder.fd}/${name}`;
+  const path = `/proc/${process.pid}/fd/${folder.fd}`;
+  const { dev, ino } = await folder.stat({ bigint: true });
   try {
-    await runProgram('bash', ['-c', RM_SCRIPT, 'bash', String(memoryBytesMax), path], {
-      timeout: RM_MS_MAX,
-      signal,
-    });
+    const args = [path, `${dev}:${ino}`, name, String(memoryBytesMax)];
+    await runProgram('bash', ['-c', RM_SCRIPT, 'bash', ...args], { timeout: RM_MS_MAX, signal });
   } catch (error) {
     if (!(error instanceof ProgramFailure)) throw error;
     if (/(memory exhausted|Cannot allocate memory)$/m.test(error.message))

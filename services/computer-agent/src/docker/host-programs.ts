@@ -17,7 +17,7 @@ export const SIGKILL_CODE = SIGNAL_CODES_FROM + 9;
 export interface RunOptions {
   /** Milliseconds; then the program and everything that it started are killed. */
   readonly timeout?: number;
-  /** Aborting it kills them as well. */
+  /** Aborting it kills them as well. The call waits until they are killed. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -71,6 +71,8 @@ interface Pending {
   readonly forget: () => void;
   /** Of the program and everything that it started; undefined until the shell reports it. */
   processGroup: number | undefined;
+  /** The program is killed as soon as its group is known. */
+  isUnwanted: boolean;
 }
 
 /**
@@ -80,8 +82,6 @@ interface Pending {
 class ResidentShell {
   readonly #child: ChildProcessByStdio<Writable, Readable, null>;
   readonly #pending = new Map<number, Pending>();
-  /** Requests whose program is killed as soon as the shell reports it. */
-  readonly #killedEarly = new Set<number>();
   #lastRequest = 0;
   #unread = '';
   #isRunning = true;
@@ -118,7 +118,7 @@ class ResidentShell {
       clearTimeout(timer);
       signal?.removeEventListener('abort', kill);
     };
-    this.#pending.set(request, { ended, forget, processGroup: undefined });
+    this.#pending.set(request, { ended, forget, processGroup: undefined, isUnwanted: false });
     this.#keepAlive();
     const program = command.map(quoted).join(' ');
     const answer = [
@@ -138,18 +138,25 @@ class ResidentShell {
     this.#unread = answers.pop() ?? '';
     for (const answer of answers) {
       const [, request, number, output] = /^(\d+) (\d+)(?: (.*))?$/s.exec(answer) ?? [];
-      const pending = this.#pending.get(Number(request));
-      if (this.#killedEarly.delete(Number(request))) killGroup(Number(number));
-      else if (output !== undefined)
-        this.#settle(Number(request), { code: Number(number), output: output.replaceAll(NEWLINE, '\n') });
-      else if (pending) pending.processGroup = Number(number);
+      if (output === undefined) this.#started(Number(request), Number(number));
+      else this.#settle(Number(request), { code: Number(number), output: output.replaceAll(NEWLINE, '\n') });
     }
   }
 
+  #started(request: number, processGroup: number): void {
+    const pending = this.#pending.get(request);
+    if (!pending) return; // its end was read first
+    pending.processGroup = processGroup;
+    if (pending.isUnwanted) this.#kill(request);
+  }
+
   #kill(request: number): void {
-    const group = this.#pending.get(request)?.processGroup;
-    if (group === undefined) this.#killedEarly.add(request);
-    else killGroup(group);
+    const pending = this.#pending.get(request);
+    if (!pending) return;
+    pending.isUnwanted = true;
+    // The program of a command that the shell has not read yet would start after this call.
+    if (pending.processGroup === undefined) return;
+    killGroup(pending.processGroup);
     this.#settle(request, { code: SIGKILL_CODE, output: '' });
   }
 

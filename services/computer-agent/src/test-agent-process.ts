@@ -10,8 +10,6 @@ const AGENT_PROCESS = fileURLToPath(new URL('./__fixtures__/agent-process.ts', i
 export type AgentOrder =
   | { readonly do: 'pass'; readonly ms: number }
   | { readonly do: 'fall silent'; readonly ms: number }
-  | { readonly do: 'die after'; readonly step: string }
-  | { readonly do: 'reconcile' }
   | { readonly do: 'stop' };
 
 export interface AgentProcess {
@@ -21,10 +19,6 @@ export interface AgentProcess {
   pass(ms: number): Promise<void>;
   /** Advances the clock without heartbeats. */
   fallSilent(ms: number): Promise<void>;
-  /** One round of its reconciler. */
-  reconcile(): Promise<void>;
-  /** The agent kills itself after this step, as with `killAfterStep`. */
-  dieAfter(step: string): Promise<void>;
   /** SIGKILL. */
   kill(): Promise<void>;
   /** As with SIGTERM: its computers keep running. */
@@ -67,8 +61,6 @@ export async function startAgentProcess(
     host: hostOf(installation, hostId, defaultLimits(), () => now),
     pass: (ms) => order({ do: 'pass', ms }),
     fallSilent: (ms) => order({ do: 'fall silent', ms }),
-    reconcile: () => order({ do: 'reconcile' }),
-    dieAfter: (step) => order({ do: 'die after', step }),
     async kill() {
       const gone = once(child, 'exit');
       child.kill('SIGKILL');

@@ -34,10 +34,9 @@ const bus = await connectBus({ url, service: 'computer-agent', logger });
 
 /** Not by what the agent does to get ready. */
 let armed = false;
-let deadlyStep = killAfterStep;
 const die = () => process.kill(process.pid, 'SIGKILL');
 const step = (name: string) => {
-  if (armed && name !== '' && name === deadlyStep) die();
+  if (armed && name !== '' && name === killAfterStep) die();
 };
 
 /** The step that a stored message is, if it is a computer's record. */
@@ -83,12 +82,6 @@ process.on('message', async (order: AgentOrder) => {
     case 'fall silent':
       clock.advance(order.ms);
       await agent.heartbeat.beat();
-      break;
-    case 'reconcile':
-      await agent.reconciler.reconcile();
-      break;
-    case 'die after':
-      deadlyStep = order.step;
       break;
     case 'stop':
       await agent.stop();

@@ -1,11 +1,9 @@
 // What the property test does to a host, at random: calls, late and repeated ones, time, and faults. Each says when it can
 // be done, does it to the host, and tells the model what it must have come to.
-import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { newId } from '@switchyard/contracts';
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { ORPHAN_GRACE_MS } from '../lifecycle/reconciler.ts';
 import { diskOf } from '../test-agent.ts';
 import { type HostModel, ModelComputer } from './computer-model.ts';
 import type { ModelHost } from './model-host.ts';
@@ -14,9 +12,6 @@ import type { ModelHost } from './model-host.ts';
 const COMPUTERS_MAX = 3;
 /** After each command, so that what is written a little later is written. */
 const SETTLE_MS = 1_000;
-/** An agent that died leaves a creation that had not begun alone for a minute. */
-const TAKEN_BACK_MS = 61_000;
-const SECOND_MS = 1_000;
 
 export type HostCommand = fc.AsyncCommand<HostModel, ModelHost>;
 
@@ -243,90 +238,6 @@ const die = (awayMs: number, endsMeanwhile: boolean): CommandSpec => ({
   },
 });
 
-const START_STEPS = [
-  ['container created', 'taken back'],
-  ['record starting run', 'taken back'],
-  ['container started', 'taken back'],
-  ['record running run', 'done'],
-  ['record running run', 'done, and its container ends'],
-] as const;
-const CREATE_STEPS = [
-  ['container created', 'taken back'],
-  ['record creating run', 'taken back'],
-  ['container started', 'taken back'],
-  ['record running run', 'done'],
-  ['record running run', 'done, and its container ends'],
-] as const;
-const STOP_STEPS = ['record stopping run', 'container removed', 'record stopped off'] as const;
-const DELETE_STEPS = ['record deleting run', 'container removed', 'record deleted'] as const;
-
-/** The agent dies in the middle of a call, and the next one finishes it or takes it back. */
-async function dieIn(model: HostModel, host: ModelHost, step: string, ask: () => Promise<unknown>) {
-  await host.agent.dieAfter(step);
-  const gone = once(host.agent.process, 'exit');
-  ask().catch(() => {}); // its caller is told nothing for certain
-  await gone;
-  return async () => {
-    await host.passUnwatched(SECOND_MS);
-    await host.startAgent();
-    // What was begun for nothing is cleared away after the grace.
-    await host.agent.reconcile();
-    await host.agent.pass(Math.max(ORPHAN_GRACE_MS, TAKEN_BACK_MS));
-    model.pass(Math.max(ORPHAN_GRACE_MS, TAKEN_BACK_MS));
-    await host.agent.reconcile();
-  };
-}
-
-async function beginUnwatched(model: HostModel, host: ModelHost, computer: ModelComputer, outcome: string) {
-  computer.begin(model.now);
-  if (outcome === 'done') return;
-  await (await host.container(computer.id)).kill();
-  computer.end('exited');
-}
-
-const dieInCreate = ([step, outcome]: (typeof CREATE_STEPS)[number]): CommandSpec => ({
-  name: `create, killed after: ${step}; ${outcome}`,
-  applies: hasRoom,
-  async run(model, host, computer) {
-    await host.putRecord(computer.id);
-    const goOn = await dieIn(model, host, step, () => host.agent.host.ask('create', computer.id));
-    model.computers.push(computer);
-    if (outcome !== 'taken back') await beginUnwatched(model, host, computer, outcome);
-    await goOn();
-  },
-});
-
-const dieInStart = ([step, outcome]: (typeof START_STEPS)[number]): CommandSpec => ({
-  name: `start, killed after: ${step}; ${outcome}`,
-  to: stopped,
-  async run(model, host, computer) {
-    const goOn = await dieIn(model, host, step, () => host.agent.host.ask('start', computer.id));
-    if (outcome !== 'taken back') await beginUnwatched(model, host, computer, outcome);
-    else if (step !== 'container created') computer.runs += 1; // its number is not given again
-    await goOn();
-  },
-});
-
-const dieInStop = (step: (typeof STOP_STEPS)[number]): CommandSpec => ({
-  name: `stop, killed after: ${step}`,
-  to: running,
-  async run(model, host, computer) {
-    const goOn = await dieIn(model, host, step, () => host.agent.host.ask('stop', computer.id));
-    computer.end('user');
-    await goOn();
-  },
-});
-
-const dieInDelete = (step: (typeof DELETE_STEPS)[number]): CommandSpec => ({
-  name: `delete, killed after: ${step}`,
-  to: running,
-  async run(model, host, computer) {
-    const goOn = await dieIn(model, host, step, () => host.agent.host.delete(computer.id));
-    computer.delete();
-    await goOn();
-  },
-});
-
 const duration = fc.constantFrom(1, 500, 10_000, 29_999, 59_000, 60_000, 61_000, 119_000, 180_000);
 const absence = fc.constantFrom(0, 1_000, 59_999, 60_000, 61_000, 200_000, 3_600_000);
 const pick = fc.nat(COMPUTERS_MAX * 2);
@@ -352,10 +263,6 @@ export const anyCommand: fc.Arbitrary<HostCommand> = fc.oneof(
   { weight: 2, arbitrary: some(['kill', 'remove'] as const, endContainer) },
   { weight: 1, arbitrary: one(loseFiles) },
   { weight: 3, arbitrary: fc.tuple(absence, fc.boolean()).map(([ms, ends]) => command(die(ms, ends))) },
-  { weight: 1, arbitrary: some(CREATE_STEPS, dieInCreate) },
-  { weight: 1, arbitrary: some(START_STEPS, dieInStart) },
-  { weight: 1, arbitrary: some(STOP_STEPS, dieInStop) },
-  { weight: 1, arbitrary: some(DELETE_STEPS, dieInDelete) },
 );
 
 /** The last word: all of them deleted, nothing left. */

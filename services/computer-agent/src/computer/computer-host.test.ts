@@ -7,7 +7,8 @@ import { basename, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { IMAGE } from '@switchyard/sandbox-computer';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import Docker from 'dockerode';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openHeldEngine } from '../__fixtures__/held-engine.ts';
 import { mountPoints } from '../docker/mounts.ts';
 import { networkName } from '../docker/network.ts';
@@ -205,7 +206,7 @@ describe('walls', () => {
     expect((await rules()).filter((line) => line.includes(name))).toEqual([]);
   });
 
-  test('the walls stand as soon as an agent guards them, whether there is an image or not', async () => {
+  test('the walls stand as soon as an agent guards them and the engine answers, whether there is an image or not', async () => {
     const noImage = new AbortController();
     const ensure = (_: unknown, signal: AbortSignal) =>
       new Promise<void>((_, reject) => {
@@ -214,13 +215,19 @@ describe('walls', () => {
     const agentId = `${testHost.options.agentId}_walls`;
     const dataDirectory = await mkdtemp(join(tmpdir(), 'switchyard-host-test-'));
     const standardImage = { name: IMAGE, ensure };
-    const other = await openComputerHost({ ...testHost.options, agentId, dataDirectory, standardImage });
+    const docker = new Docker();
+    const listNetworks = vi
+      .spyOn(docker, 'listNetworks')
+      .mockRejectedValueOnce(new Error('the engine says no'));
+    const options = { ...testHost.options, agentId, dataDirectory, standardImage, docker, wallsWatchMs: 50 };
+    const other = await openComputerHost(options);
     const name = networkName(agentId);
     const ofName = async () => (await exec('iptables-save', ['-t', 'mangle'])).stdout.includes(`-j ${name}-`);
     expect(await ofName()).toBe(false);
     other.guard();
     other.prepare();
     await expect.poll(ofName).toBe(true);
+    expect(listNetworks).toHaveBeenCalledTimes(2);
     expect(other.imageStatus().ready).toBe(false);
     await other.close();
     expect(await ofName()).toBe(false);

@@ -3,7 +3,7 @@
 import { type CreationProgress, ServiceError } from '@switchyard/contracts';
 import type { ContainerOptions } from '../docker/container-config.ts';
 import type { ForeignImages } from '../docker/foreign-images.ts';
-import type { NetworkKeeper } from '../docker/network-keeper.ts';
+import type { BridgeNetwork } from '../docker/network.ts';
 import type { Container } from './container.ts';
 import type { Containers } from './containers.ts';
 import type { Disks } from './disks.ts';
@@ -55,9 +55,7 @@ export interface ComputerHostDeps {
   readonly reservations: Reservations;
   readonly features: HostFeatures;
   readonly foreignImages: ForeignImages;
-  readonly network: NetworkKeeper;
-  /** The network of computers is open without its firewall. */
-  readonly isUnprotected: () => boolean;
+  readonly network: BridgeNetwork;
   readonly preparation: Preparation;
   readonly closeImageRoom: () => Promise<void>;
   readonly closeMounts: () => Promise<void>;
@@ -93,7 +91,7 @@ export class ComputerHost {
 
   /** Why the host starts no computers now; undefined: it does. Running computers continue. */
   readonly refusal = (): HostRefusal | undefined => {
-    if (this.#deps.isUnprotected()) return NO_FIREWALL;
+    if (this.#deps.network.unprotected !== undefined) return NO_FIREWALL;
     return this.#deps.features.lacksDisks ? NO_DISK_LIMIT : undefined;
   };
 

@@ -83,16 +83,16 @@ describe('without firewall rules', () => {
   });
 
   test('a host whose rules vanish while an image is pulled does not use the image', async () => {
-    let isUnprotected = false;
+    const network: { unprotected?: string } = {};
     const created = vi.fn();
     const host = new ComputerHost({
       preparation: { status: { ready: true } },
       features: { lacksDisks: false },
-      isUnprotected: () => isUnprotected,
+      network,
       reservations: { created },
       foreignImages: {
         async use(_: unknown, work: (pinned: string) => Promise<unknown>) {
-          isUnprotected = true;
+          network.unprotected = 'iptables failed';
           return work('pinned');
         },
       },

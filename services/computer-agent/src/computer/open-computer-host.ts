@@ -13,8 +13,7 @@ import { createEngine, type Engine } from '../docker/engine.ts';
 import { createForeignImages } from '../docker/foreign-images.ts';
 import { warnOfLowHostLimits } from '../docker/host-limits.ts';
 import { closeMountSlots, openMountSlots } from '../docker/mounts.ts';
-import { type ComputerNetwork, networkName, openNetwork } from '../docker/network.ts';
-import { keepNetwork } from '../docker/network-keeper.ts';
+import { BridgeNetwork, networkName } from '../docker/network.ts';
 import { openClaims } from './claims.ts';
 import { ComputerHost } from './computer-host.ts';
 import { Containers } from './containers.ts';
@@ -109,10 +108,14 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     cpuWeights,
     killed: options.killed,
   });
-  const { network, isUnprotected } = networkOf(options);
+  const network = new BridgeNetwork({
+    ...options,
+    allowedNetworks: options.allowedNetworks ?? [],
+    watchEveryMs: options.wallsWatchMs,
+  });
   const prepare = async (): Promise<boolean> => {
     containers.initBinary = await ensureInitBinary(compiledBy(options));
-    await network.opened();
+    await network.restore();
     await containers.clearUp();
     await features.prove();
     if (features.mounts && !features.lacksDisks) reservations.startPool();
@@ -125,7 +128,6 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     reservations,
     features,
     network,
-    isUnprotected,
     preparation: new Preparation({
       image: standardImage,
       prepare,
@@ -199,23 +201,6 @@ function imagesOf(options: ComputerHostOptions) {
   });
   const closeImageRoom = keepImageRoom({ images: foreignImages, hasRoom, everyMs: roomWatchMs, logger });
   return { foreignImages, closeImageRoom };
-}
-
-function networkOf(options: ComputerHostOptions) {
-  const { docker, agentId, allowedNetworks = [], mbitMax, wallsWatchMs, logger } = options;
-  let opened: ComputerNetwork | undefined;
-  const network = keepNetwork(async () => {
-    opened = await openNetwork({
-      docker,
-      agentId,
-      allowedNetworks,
-      mbitMax,
-      logger,
-      ...(wallsWatchMs === undefined ? {} : { watchEveryMs: wallsWatchMs }),
-    });
-    return opened;
-  }, logger);
-  return { network, isUnprotected: () => opened?.unprotected !== undefined };
 }
 
 /** How the C programs are compiled. */

@@ -53,6 +53,7 @@ export async function openTestHost(overrides: Partial<ComputerHostOptions> = {})
   const open = async () => {
     killing = new AbortController();
     hosts.push(await openComputerHost({ ...options, killed: killing.signal }));
+    last().guard();
     last().prepare();
     await last().ready;
     return last();

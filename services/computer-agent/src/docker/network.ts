@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Lock } from '@switchyard/service';
 import type Docker from 'dockerode';
 import type { HostLogger } from '../computer/logger.ts';
 import { LABEL_AGENT } from './container-config.ts';
@@ -10,15 +11,6 @@ import { installFirewall, isFirewallInstalled, removeFirewall } from './firewall
 /** How often to check the rules. A program that resets the host's rules removes ours too. */
 const WATCH_EVERY_MS = 15_000;
 const INTERFACES = '/sys/class/net';
-
-export interface ComputerNetwork {
-  /** Name of the Docker network and of its bridge interface. */
-  readonly name: string;
-  /** Why computers are not isolated from the host's networks; undefined when they are. */
-  readonly unprotected: string | undefined;
-  /** Removes rules and network, unless a container still uses the network. */
-  close(): Promise<void>;
-}
 
 interface NetworkOptions {
   readonly docker: Docker;
@@ -29,7 +21,7 @@ interface NetworkOptions {
   /** As in `FirewallOptions`. */
   readonly resolverFiles?: readonly string[] | undefined;
   readonly logger: HostLogger;
-  readonly watchEveryMs?: number;
+  readonly watchEveryMs?: number | undefined;
 }
 
 /** An interface's name has at most 15 characters, so the agent's id goes in as a hash. */
@@ -37,75 +29,78 @@ export function networkName(agentId: string): string {
   return `sy${createHash('sha256').update(agentId).digest('hex').slice(0, 8)}`;
 }
 
-/** Creates the network and its firewall, and checks both from now on. */
-export async function openNetwork(options: NetworkOptions): Promise<ComputerNetwork> {
-  const network = new BridgeNetwork(options);
-  await network.open();
-  return network;
-}
-
-class BridgeNetwork implements ComputerNetwork {
+export class BridgeNetwork {
+  /** Name of the Docker network and of its bridge interface. */
   readonly name: string;
+  /** Why computers are not isolated from the host's networks; undefined when they are, and before the first attempt. */
   unprotected: string | undefined;
   readonly #options: NetworkOptions;
+  readonly #lock = new Lock();
+  #isOpen = false;
   /** The bridge is on this host; otherwise the engine runs elsewhere. */
   #isHere = false;
   #watch: NodeJS.Timeout | undefined;
-  #checking = Promise.resolve();
 
   constructor(options: NetworkOptions) {
     this.name = networkName(options.agentId);
     this.#options = options;
   }
 
-  async open(): Promise<void> {
-    const { docker, agentId, logger, watchEveryMs = WATCH_EVERY_MS } = this.#options;
-    await ensureBridge(docker, this.name, agentId);
-    this.#isHere = await hasInterface(this.name);
-    const connectionsLimited = await this.#installFirewall();
-    if (connectionsLimited === false)
-      logger.warn(
-        {},
-        'The kernel cannot limit connections: one computer can fill the connection table of this host',
+  /** Keeps the network and its firewall in place from now on. Returns at once. Call once. */
+  guard(): void {
+    const { logger, watchEveryMs = WATCH_EVERY_MS } = this.#options;
+    const restore = () =>
+      void this.restore().catch((error: unknown) =>
+        logger.warn({ err: error }, 'Network of computers not created or checked; trying again'),
       );
-    this.#watch = setInterval(() => {
-      this.#checking = this.#checking
-        .then(() => this.#check())
-        .catch((error: unknown) => logger.warn({ err: error }, 'Network of computers not checked'));
-    }, watchEveryMs).unref();
+    restore();
+    this.#watch = setInterval(restore, watchEveryMs).unref();
   }
 
-  async close(): Promise<void> {
+  /**
+   * Creates the network and its firewall, or restores what another program has removed, and takes over changes of the
+   * host's name servers. @throws when the engine cannot create the network
+   */
+  restore(): Promise<void> {
+    return this.#lock.run(() => this.#restore());
+  }
+
+  /** Removes rules and network, unless a container still uses the network or it was never opened. */
+  close(): Promise<void> {
     clearInterval(this.#watch);
-    await this.#checking;
-    try {
-      await this.#options.docker.getNetwork(this.name).remove();
-    } catch (error) {
-      const status = (error as { statusCode?: number }).statusCode;
-      if (status === 403) return; // computers use it
-      if (status !== 404) throw error;
-    }
-    await removeFirewall(this.name);
+    return this.#lock.run(async () => {
+      if (!this.#isOpen) return;
+      try {
+        await this.#options.docker.getNetwork(this.name).remove();
+      } catch (error) {
+        const status = (error as { statusCode?: number }).statusCode;
+        if (status === 403) return; // computers use it
+        if (status !== 404) throw error;
+      }
+      await removeFirewall(this.name);
+    });
   }
 
-  /** Restores what another program has removed, and takes over changes of the host's name servers. */
-  async #check(): Promise<void> {
+  async #restore(): Promise<void> {
     const { docker, agentId, mbitMax, resolverFiles, logger } = this.#options;
     const bridge = this.name;
-    if (this.#isHere && !(await hasInterface(bridge))) {
-      // `docker network prune` removes a network that no container uses.
+    const isFirst = !this.#isOpen;
+    if (isFirst || (this.#isHere && !(await hasInterface(bridge)))) {
       await ensureBridge(docker, bridge, agentId);
-      logger.warn({ bridge }, 'Network of computers was removed; created again');
+      this.#isHere = await hasInterface(bridge);
+      this.#isOpen = true;
+      // `docker network prune` removes a network that no container uses.
+      if (!isFirst) logger.warn({ bridge }, 'Network of computers was removed; created again');
     }
     const isInstalled = () => isFirewallInstalled({ bridge, mbitMax, resolverFiles }).catch(() => false);
-    if (this.unprotected === undefined && (await isInstalled())) return;
+    // An earlier agent's rules may be for other allowed networks.
+    if (!isFirst && this.unprotected === undefined && (await isInstalled())) return;
     await this.#installFirewall();
-    if (this.unprotected === undefined)
+    if (!isFirst && this.unprotected === undefined)
       logger.warn({ bridge }, 'Firewall rules were missing or outdated; installed again');
   }
 
-  /** @returns whether connections are limited; undefined when the rules could not be installed */
-  async #installFirewall(): Promise<boolean | undefined> {
+  async #installFirewall(): Promise<void> {
     const { allowedNetworks, mbitMax, resolverFiles, logger } = this.#options;
     const bridge = this.name;
     try {
@@ -116,7 +111,11 @@ class BridgeNetwork implements ComputerNetwork {
         resolverFiles,
       });
       this.unprotected = undefined;
-      return connectionsLimited;
+      if (!connectionsLimited)
+        logger.warn(
+          {},
+          'The kernel cannot limit connections: one computer can fill the connection table of this host',
+        );
     } catch (error) {
       const reason = `iptables failed: ${error instanceof Error ? error.message.trim() : String(error)}`;
       this.unprotected = reason;
@@ -124,7 +123,6 @@ class BridgeNetwork implements ComputerNetwork {
         { reason },
         'Firewall rules not installed: no computer starts here. Install iptables and run the agent as root',
       );
-      return undefined;
     }
   }
 }

@@ -6,18 +6,20 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import Docker from 'dockerode';
 import { removeFirewall, installFirewall } from '../firewall.ts';
-import { openNetwork } from '../network.ts';
+import { BridgeNetwork } from '../network.ts';
 
 const [socketPath = '', agentId = '', resolverFile] = process.argv.slice(2);
 const docker = new Docker({ socketPath });
 const logger = { info: () => {}, warn: () => {} };
-const network = await openNetwork({
+const network = new BridgeNetwork({
   docker,
   agentId,
   allowedNetworks: [],
   logger,
   ...(resolverFile ? { resolverFiles: [resolverFile], watchEveryMs: 500 } : { watchEveryMs: 600_000 }),
 });
+network.guard();
+await network.restore();
 const ofHost = createServer((connection) => connection.end('host')).listen(0, '0.0.0.0');
 await once(ofHost, 'listening');
 process.on('message', async (wanted: 'lower' | 'raise') => {

@@ -198,6 +198,35 @@ describe('a whole answer', () => {
   );
 });
 
+describe('images', () => {
+  const priced = (pricing: object) => catalogModel.parse({ ...model, type: 'image', pricing });
+  const byToken = priced({ input_token: '0.000005', output_token: '0.00004' });
+  const request = bytesOf({ prompt: 'x'.repeat(400), n: 3 });
+  const finish = (of: CatalogModel, usage?: object) => {
+    const data = [{ b64_json: 'iVBORw0KGgo' }, { b64_json: 'iVBORw0KGgo' }];
+    return finishWholeAnswer(of, request, bytesOf({ created: 1, data, usage }));
+  };
+
+  test.each([
+    ['no usage', undefined],
+    ['no count of the output', { input_tokens: 100 }],
+    ['impossible counts', { input_tokens: -1, output_tokens: Number.MAX_SAFE_INTEGER }],
+  ])('by the token with %s cost the prompt and the least that an image takes', (_, usage) => {
+    const { price, basis, body } = finish(byToken, usage);
+    expect(basis).toBe('estimated');
+    expect(price.quantities).toEqual({ images: 2, input_tokens: 100, output_tokens: 2 * 272 });
+    expect(price.cost).toBe('0.02226');
+    expect(JSON.parse(body.toString()).usage).toMatchObject({ output_tokens: 2 * 272, cost: 0.02226 });
+  });
+
+  test('with a count, or priced by the image, are charged exactly', () => {
+    const counted = finish(byToken, { input_tokens: 10, output_tokens: 0 });
+    expect(counted).toMatchObject({ basis: 'upstream', price: { cost: '0.00005' } });
+    const byImage = finish(priced({ image: '0.04' }));
+    expect(byImage).toMatchObject({ basis: 'upstream', price: { cost: '0.08', quantities: { images: 2 } } });
+  });
+});
+
 describe('a ranking', () => {
   const ranker: CatalogModel = catalogModel.parse({
     ...model,

@@ -14,7 +14,7 @@ import {
   TOKENS_MAX,
   type TokenUsage,
 } from '../spending/pricing.ts';
-import { inputTokensOf, readRequest } from '../spending/request-price.ts';
+import { IMAGE_OUTPUT_TOKENS_MIN, inputTokensOf, readRequest } from '../spending/request-price.ts';
 import { choicesOf, type EmptyAnswer, emptyAnswer, hasContent } from './chat-content.ts';
 import { usageWithCost, withCost } from './usage-with-cost.ts';
 
@@ -128,11 +128,15 @@ function readImages(answer: AnswerToRead): ReadAnswer {
   if (images === 0 || images !== (data as unknown[]).length)
     throw new UnusableAnswer('the answer has images that are not base64');
   const usage = record(json(answer, 'usage'));
-  const inputTokens = count(usage?.input_tokens) ?? 0;
-  const outputTokens = count(usage?.output_tokens) ?? 0;
+  const input = count(usage?.input_tokens);
+  const output = count(usage?.output_tokens);
+  const byTokens = answer.model.pricing.image === undefined;
+  const inputTokens = input ?? (byTokens ? estimatedInput(answer) : 0);
+  const outputTokens = output ?? (byTokens ? images * IMAGE_OUTPUT_TOKENS_MIN : 0);
   const price = priceImages(answer.model, { images, inputTokens, outputTokens });
   const shown = { images, input_tokens: inputTokens, output_tokens: outputTokens };
-  return { usage: withCost(shown, price), price, basis: 'upstream' };
+  const basis = byTokens && (input === null || output === null) ? 'estimated' : 'upstream';
+  return { usage: withCost(shown, price), price, basis };
 }
 
 /** @throws UnusableAnswer when the member is missing or empty. */

@@ -8,7 +8,7 @@ import { type Price, priceCharacters, priceImages, priceSearches, priceTokens } 
 export type RequestJson = Readonly<Record<string, unknown>>;
 
 /** Tokens of the cheapest image when images are charged by tokens (OpenAI's low quality). */
-const IMAGE_OUTPUT_TOKENS_MIN = 272;
+export const IMAGE_OUTPUT_TOKENS_MIN = 272;
 
 export function readRequest(body: Buffer): RequestJson {
   return JSON.parse(body.toString('utf8')) as RequestJson;

@@ -31,12 +31,14 @@ export const answerImages: Translation<'image'> = async (model, request) => {
   );
   for (const { warnings } of results) refuseIgnored(warnings, asked);
   const images = results.flatMap(({ images: some }) => some.map(base64));
-  const inputTokens = sumOfAll(results.map(({ usage }) => usage?.inputTokens));
-  const outputTokens = sumOfAll(results.map(({ usage }) => usage?.outputTokens));
   return jsonAnswer({
     created: Math.floor(request.now() / 1000),
     data: images.map((b64_json) => ({ b64_json })),
-    usage: { input_tokens: inputTokens ?? 0, output_tokens: outputTokens ?? 0 },
+    // The router estimates counts that are missing.
+    usage: {
+      input_tokens: sumOfAll(results.map(({ usage }) => usage?.inputTokens)),
+      output_tokens: sumOfAll(results.map(({ usage }) => usage?.outputTokens)),
+    },
   });
 };
 

@@ -27,10 +27,7 @@ it('starts the job with what was asked for, waits for it, and gives the image as
   };
   const { status, json } = await maker.call('image', body, { model: 'flux-pro-1.1' });
   expect(status).toBe(200);
-  expect(json()).toMatchObject({
-    data: [{ b64_json: read('image').base64 }],
-    usage: { input_tokens: 0, output_tokens: 0 },
-  });
+  expect(json()).toMatchObject({ data: [{ b64_json: read('image').base64 }], usage: {} });
   const [submitted, ...looked] = maker.requests;
   expect(submitted?.path).toBe('/flux-pro-1.1');
   expect(submitted?.headers['x-key']).toBe('a key of ours');

@@ -61,6 +61,14 @@ describe('images', () => {
     expect(json().usage).toEqual({ input_tokens: 150, output_tokens: 150 });
   });
 
+  it('has no count of tokens when one call of a split request has none', async () => {
+    const { usage: _, ...uncounted } = read('images').json as Record<string, unknown>;
+    const maker = await replay([read('images'), { ...read('images'), json: uncounted }]);
+    const { json } = await maker.call('image', { prompt: 'x', n: 2 }, { model: 'dall-e-3' });
+    expect(json().data).toHaveLength(2);
+    expect(json().usage).toEqual({});
+  });
+
   it('reports a refusal of the prompt as a refusal', async () => {
     const maker = await replay([read('images-refused')]);
     const { status, json } = await maker.call('image', { prompt: 'x' }, { model: 'gpt-image-2' });

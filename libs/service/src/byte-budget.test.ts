@@ -116,6 +116,20 @@ describe('a byte budget', () => {
     expect(budget.held).toBe(50);
   });
 
+  it('grants a request that holds bytes already at most the rest of the share, before those that hold none', async () => {
+    const { budget } = setUp();
+    const body = await budget.take(30, A);
+    const { given, takes } = askFor(budget, [40, A], [40, { ...A, held: 30 }]);
+    const more = await takes[1];
+    expect(more?.amount).toBe(20);
+    expect((await budget.take(40, { ...A, held: 50 })).amount).toBe(0);
+    expect(given).toEqual([1]);
+    more?.release();
+    body.release();
+    await takes[0];
+    expect(budget).toMatchObject({ held: 40, waiting: 0 });
+  });
+
   it('refuses a client that has already gone away', async () => {
     const { budget } = setUp();
     const gone = { org: 'org_a', signal: AbortSignal.abort(new Error('gone')) };

@@ -37,6 +37,10 @@ export interface TakeOptions {
   org: string | null;
   /** Aborted when the client goes away. */
   signal: AbortSignal;
+  /** Bytes that the same request holds already; it would wait for itself if all together exceeded the share. */
+  held?: number;
+  /** Default `BUDGET_WAIT_MS_MAX`. */
+  waitMsMax?: number;
 }
 
 /** The org of routes that need no key. */
@@ -69,16 +73,17 @@ export class ByteBudget {
   }
 
   /**
-   * Reserves bytes after all earlier requests are served; an org whose share is full delays only itself.
-   * A body larger than the share takes the whole share.
-   * @throws ServiceError `service_unavailable` after BUDGET_WAIT_MS_MAX; the signal's reason when the client is gone.
+   * Reserves bytes after all earlier requests are served, and after those that hold bytes already; an org whose share is
+   * full delays only itself. A request larger than the share takes the whole share.
+   * @throws ServiceError `service_unavailable` after `waitMsMax`; the signal's reason when the client is gone.
    */
-  take(bytes: number, { org, signal }: TakeOptions): Promise<HeldPlaces> {
-    return this.#places.take(Math.min(bytes, this.#orgBytesMax), { org: org ?? NO_ORG, signal });
+  take(bytes: number, { org, signal, held = 0, waitMsMax }: TakeOptions): Promise<HeldPlaces> {
+    const wanted = Math.min(bytes, this.#orgBytesMax - held);
+    return this.#places.take(wanted, { org: org ?? NO_ORG, signal, isHolder: held > 0, waitMsMax });
   }
 }
 
-function noRoom(): ServiceError {
-  const message = `No memory for a large body within ${BUDGET_WAIT_MS_MAX / 1_000} s. Retry later.`;
+function noRoom(waitedMs: number): ServiceError {
+  const message = `No memory for a large body within ${waitedMs / 1_000} s. Retry later.`;
   return new ServiceError('service_unavailable', message, { retryAfterS: RETRY_AFTER_S });
 }

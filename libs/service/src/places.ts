@@ -3,6 +3,7 @@
 import type { Clock } from './clock.ts';
 
 export interface HeldPlaces {
+  readonly amount: number;
   /** Releases all but this many. */
   keep(amount: number): void;
   /** Repeated calls have no effect. */
@@ -14,7 +15,7 @@ interface PlacesOptions {
   /** Maximum of one org; absent: no limit. */
   orgMax?: number;
   /** Maximum wait, and the error after it; absent: a request waits until its signal aborts. */
-  wait?: { clock: Clock; msMax: number; late: () => Error };
+  wait?: { clock: Clock; msMax: number; late: (waitedMs: number) => Error };
 }
 
 interface TakeOptions {
@@ -22,11 +23,16 @@ interface TakeOptions {
   org?: string | undefined;
   /** Aborted when the caller goes away. */
   signal: AbortSignal;
+  /** The caller holds places already, for which earlier requests may wait: it goes before those that hold none. */
+  isHolder?: boolean;
+  /** Default: that of `wait`. */
+  waitMsMax?: number | undefined;
 }
 
 interface Waiter {
   readonly org: string | undefined;
   readonly amount: number;
+  readonly isHolder: boolean;
   admit(): void;
 }
 
@@ -62,9 +68,10 @@ export class Places {
    * Takes places after all earlier requests.
    * @throws the signal's reason, or the error of `wait`; no places are taken then
    */
-  async take(amount: number, { org, signal }: TakeOptions): Promise<HeldPlaces> {
+  async take(amount: number, options: TakeOptions): Promise<HeldPlaces> {
+    const { org, signal } = options;
     signal.throwIfAborted();
-    await this.#waitForTurn(org, amount, signal);
+    if (amount > 0) await this.#waitForTurn(amount, options);
     let held = amount;
     const keep = (kept: number) => {
       if (kept >= held) return;
@@ -72,11 +79,19 @@ export class Places {
       held = kept;
       this.#admit();
     };
-    return { keep, release: () => keep(0) };
+    return {
+      get amount() {
+        return held;
+      },
+      keep,
+      release: () => keep(0),
+    };
   }
 
-  #waitForTurn(org: string | undefined, amount: number, signal: AbortSignal): Promise<void> {
+  #waitForTurn(amount: number, options: TakeOptions): Promise<void> {
+    const { org, signal, isHolder = false } = options;
     const { wait } = this.#options;
+    const waitMsMax = options.waitMsMax ?? wait?.msMax ?? 0;
     return new Promise((resolve, reject) => {
       const settle = (outcome: () => void) => {
         this.#queue.splice(this.#queue.indexOf(waiter), 1);
@@ -89,10 +104,11 @@ export class Places {
         this.#admit(); // later requests may have waited only for this one
       };
       const leave = () => giveUp(signal.reason);
-      const waiter: Waiter = { org, amount, admit: () => settle(resolve) };
-      const stopClock = wait?.clock.after(wait.msMax, () => giveUp(wait.late()));
+      const waiter: Waiter = { org, amount, isHolder, admit: () => settle(resolve) };
+      const stopClock = wait?.clock.after(waitMsMax, () => giveUp(wait.late(waitMsMax)));
       signal.addEventListener('abort', leave, { once: true });
-      this.#queue.push(waiter);
+      const holders = this.#queue.findLastIndex((one) => one.isHolder) + 1;
+      this.#queue.splice(isHolder ? holders : this.#queue.length, 0, waiter);
       this.#admit();
     });
   }

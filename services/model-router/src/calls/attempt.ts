@@ -1,11 +1,12 @@
 // One attempt of a call at one upstream: holds its cost, runs the exchange, passes the answer on, classifies a failure.
+import { ServiceError } from '@switchyard/contracts';
 import type { HeldPlaces } from '@switchyard/service';
 import type { StreamedAnswer } from '../answers/streamed-answer.ts';
 import { unstreamed } from '../answers/whole-answer.ts';
 import { type Failure, faultOf, redacted } from '../makers/failure.ts';
 import type { Maker } from '../makers/maker.ts';
 import { FREE } from '../spending/pricing.ts';
-import type { CallContext } from './call-context.ts';
+import type { AttemptContext } from './call-context.ts';
 import type { Candidate, Outcome } from './call-record.ts';
 import type { Pass } from './circuits.ts';
 import { type Received, runExchange } from './exchange.ts';
@@ -14,21 +15,24 @@ import type { ModelRequest } from './model-request.ts';
 
 /** With less time left, a new attempt is not worth starting. */
 export const ATTEMPT_WORTH_MS = 100;
+/** A download waits for its memory with an open response, whose deadline is 30 s (libs/egress). */
+const DOWNLOAD_WAIT_MS_MAX = 20_000;
 
 export class Attempt {
   readonly candidate: Candidate;
   readonly #request: ModelRequest;
-  readonly #context: CallContext;
+  readonly #context: AttemptContext;
   readonly #startedAt: number;
   #streamed: StreamedAnswer | null = null;
   /** The upstream has the request and bills it. */
   #accepted = false;
   /** Memory for what the adapter downloads. */
   readonly #held: HeldPlaces[] = [];
+  #noMemory: ServiceError | null = null;
   #isOver = false;
   #abandon: () => void = () => {};
 
-  constructor(candidate: Candidate, request: ModelRequest, context: CallContext) {
+  constructor(candidate: Candidate, request: ModelRequest, context: AttemptContext) {
     this.candidate = candidate;
     this.#request = request;
     this.#context = context;
@@ -38,6 +42,7 @@ export class Attempt {
   /**
    * @param outputTokensMax the output tokens that the caller's budget covers, if it is not enough for the whole answer
    * @returns null when the call has ended; otherwise the failure, and another attempt may follow
+   * @throws ServiceError when no memory was free for what the adapter downloads
    */
   async run(pass: Pass, outputTokensMax: number | undefined): Promise<Failure | null> {
     try {
@@ -66,11 +71,18 @@ export class Attempt {
   }
 
   async #reserve(bytes: number, signal: AbortSignal): Promise<HeldPlaces> {
-    const { largeBodies, head } = this.#context;
-    const held = await largeBodies.take(bytes, { org: head.org, signal });
-    if (this.#isOver) held.release();
-    else this.#held.push(held);
-    return held;
+    const { largeBodies, head, bodyMemory } = this.#context;
+    const held = this.#held.reduce((sum, one) => sum + one.amount, bodyMemory);
+    try {
+      const options = { org: head.org, signal, held, waitMsMax: DOWNLOAD_WAIT_MS_MAX };
+      const more = await largeBodies.take(bytes, options);
+      if (this.#isOver) more.release();
+      else this.#held.push(more);
+      return more;
+    } catch (error) {
+      if (error instanceof ServiceError) this.#noMemory = error;
+      throw error;
+    }
   }
 
   #exchange(outputTokensMax: number | undefined): Promise<Received> {
@@ -129,6 +141,11 @@ export class Attempt {
     if (call.isCancelled) {
       pass.abandoned();
       return null;
+    }
+    if (this.#noMemory !== null && error === this.#noMemory) {
+      pass.abandoned();
+      this.#record(null, this.#noMemory.message);
+      throw error;
     }
     const exceeded = budget?.exceeded;
     if (exceeded && error === exceeded && streamed) {

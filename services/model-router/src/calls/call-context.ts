@@ -41,6 +41,11 @@ export interface CallContext extends ModelCallDeps {
   budget: CallBudget | null;
 }
 
+export interface AttemptContext extends CallContext {
+  /** Bytes of `largeBodies` that the call's body holds. */
+  bodyMemory: number;
+}
+
 export function openCall(deps: ModelCallDeps, type: ModelType, call: IncomingCall): CallContext {
   const head = modelCallHead.parse(call.head);
   const { org, key_id: keyId, request_id: id, limited } = head;

@@ -20,6 +20,6 @@ export async function countTokens(
     const count = { input_tokens: inputTokensOf('language', toChatRequest(request)) };
     call.end(null, Buffer.from(JSON.stringify(count satisfies z.infer<typeof tokenCount>)));
   } finally {
-    body.release();
+    body.memory?.release();
   }
 }

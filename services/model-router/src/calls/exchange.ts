@@ -12,7 +12,7 @@ export interface ExchangeOptions {
   /** Milliseconds left for the whole call. */
   remainingMs: number;
   /** Reserves memory for what the maker's adapter downloads. */
-  reserve(bytes: number, signal: AbortSignal): Promise<HeldPlaces>;
+  reserve(bytes: number, signal: AbortSignal): Promise<Pick<HeldPlaces, 'keep'>>;
   /** Whether an answer of this content type is passed on as it arrives, if the request asked for a stream. */
   streams(contentType: string): boolean;
   /** Takes the bytes of a streamed answer; returns false when the caller reads slowly: wait for `drained`. */

@@ -3,7 +3,7 @@
 import { ServiceError } from '@switchyard/contracts';
 import type { Failure } from '../makers/failure.ts';
 import { ATTEMPT_WORTH_MS, Attempt } from './attempt.ts';
-import type { CallContext } from './call-context.ts';
+import type { AttemptContext } from './call-context.ts';
 import type { Candidate } from './call-record.ts';
 import { isSkip, type Pass, RETRY_AFTER_MS_MAX, type Skip } from './circuits.ts';
 import { rateLimited, toServiceError } from './failed-call.ts';
@@ -16,13 +16,13 @@ const WAITS_MAX = 2;
 
 export class Fallback {
   readonly #request: ModelRequest;
-  readonly #context: CallContext;
+  readonly #context: AttemptContext;
   readonly #failures: Failure[] = [];
   #attempts = 0;
   #current: Attempt | null = null;
   #endWait: () => void = () => {};
 
-  constructor(request: ModelRequest, context: CallContext) {
+  constructor(request: ModelRequest, context: AttemptContext) {
     this.#request = request;
     this.#context = context;
   }
@@ -40,7 +40,7 @@ export class Fallback {
 
   /**
    * Tries each candidate in turn, then once more those that sent `Retry-After`. Returns when the call has ended.
-   * @throws ServiceError when no upstream answered
+   * @throws ServiceError when no upstream answered, or no memory was free
    */
   async answerFrom(candidates: Candidate[]): Promise<void> {
     let round = candidates;

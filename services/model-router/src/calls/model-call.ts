@@ -26,14 +26,14 @@ export async function serveModelCall(
   });
   try {
     const models = deps.catalog.resolve(head.models, type, head.markup_percent);
-    const body = await receiveBody(call, type, head, deps.largeBodies);
+    const { bytes, memory } = await receiveBody(call, type, head, deps.largeBodies);
     try {
-      const request = await requestOf(body.bytes, context);
+      const request = await requestOf(bytes, context);
       const candidates = candidatesOf(models, request, deps);
-      fallback = new Fallback(request, context);
+      fallback = new Fallback(request, { ...context, bodyMemory: memory?.amount ?? 0 });
       await fallback.answerFrom(candidates);
     } finally {
-      body.release();
+      memory?.release();
     }
   } catch (error) {
     if (call.isCancelled) return; // the event was published already

@@ -40,7 +40,7 @@ afterAll(async () => {
 async function answer(call: IncomingCall): Promise<void> {
   const body = await receiveBody(call, 'transcription', call.head as ModelCallHead, budget);
   call.end({ bytes: body.bytes.length, held: budget.held });
-  body.release();
+  body.memory?.release();
 }
 
 /** A call whose body counts how much of it was read. */

@@ -7,10 +7,12 @@ import {
   type ModelType,
   ServiceError,
 } from '@switchyard/contracts';
-import { type ByteBudget, type HeldBytes, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
+import { type ByteBudget, type HeldPlaces, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 
-interface ReceivedBody extends HeldBytes {
+interface ReceivedBody {
   bytes: Buffer;
+  /** Null for a small body. */
+  memory: HeldPlaces | null;
 }
 
 /** JSON is copied once per upstream to set the model's name; a file is sent as it is. */
@@ -27,17 +29,17 @@ export async function receiveBody(
   budget: ByteBudget,
 ): Promise<ReceivedBody> {
   if (expected <= LARGE_BODY_BYTES_MIN)
-    return { bytes: await call.readBody(MODEL_BODY_BYTES_MAX), release: () => {} };
+    return { bytes: await call.readBody(MODEL_BODY_BYTES_MAX), memory: null };
   if (expected > MODEL_BODY_BYTES_MAX)
     throw new ServiceError(
       'body_too_large',
       `The body is too large. Send at most ${MODEL_BODY_BYTES_MAX} bytes.`,
     );
-  const held = await budget.take(copiesOf(type, dialect) * expected, { org, signal: call.signal });
+  const memory = await budget.take(copiesOf(type, dialect) * expected, { org, signal: call.signal });
   try {
-    return { bytes: await collect(call.body(), expected), release: () => held.release() };
+    return { bytes: await collect(call.body(), expected), memory };
   } catch (error) {
-    held.release();
+    memory.release();
     throw error;
   }
 }

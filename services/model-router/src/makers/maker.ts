@@ -55,7 +55,7 @@ export interface CallOptions {
    * Reserves memory for what the adapter downloads, until the end of the attempt.
    * @throws ServiceError `service_unavailable` when there is no room in time; the signal's reason
    */
-  reserve(bytes: number): Promise<HeldPlaces>;
+  reserve(bytes: number): Promise<Pick<HeldPlaces, 'keep'>>;
 }
 
 export interface Maker extends Adapter {

@@ -118,7 +118,7 @@ export async function replayedMaker(
       },
       options,
     );
-  const reserve = async () => ({ keep: () => {}, release: () => {} });
+  const reserve = async () => ({ keep: () => {} });
   const call = async (type: ModelType, body: object, test: TestCall = {}) => {
     const { signal } = new AbortController();
     const { body: chunks, ...head } = await startCall(type, body, test, {

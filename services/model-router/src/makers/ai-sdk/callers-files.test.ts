@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-function filesOf(reserve: (bytes: number) => Promise<{ keep(bytes: number): void; release(): void }>) {
+function filesOf(reserve: (bytes: number) => Promise<{ keep(bytes: number): void }>) {
   const egress = createEgress({ allow: parseAllowList(new URL(origin).host) });
   return callersFiles(egress, { signal, reserve });
 }

@@ -7,7 +7,7 @@ import { beforeEach, expect, test } from 'vitest';
 import type { CallOptions, Maker } from '../makers/maker.ts';
 import type { CallContext } from './call-context.ts';
 import { CallRecord } from './call-record.ts';
-import { Circuits } from './circuits.ts';
+import { Circuits, FAILURES_TO_OPEN } from './circuits.ts';
 import { Fallback } from './fallback.ts';
 import { JsonRequest } from './json-request.ts';
 
@@ -84,4 +84,16 @@ test('a call without memory for its files ends with that error', async () => {
   await expect(answered).rejects.toMatchObject({ code: 'service_unavailable', retryAfterS: 10 });
   share.release();
   expect(largeBodies.held).toBe(0);
+});
+
+test('failures before a maker is asked do not open its circuit for others; later ones do', async () => {
+  const broken = () => Promise.reject(new Error('it broke'));
+  for (let call = 0; call < FAILURES_TO_OPEN; call += 1) await answerAfter(broken).catch(() => {});
+  expect(circuits.states().size).toBe(0);
+  const unreachable = ({ onRequest }: CallOptions) => {
+    onRequest();
+    return broken();
+  };
+  for (let call = 0; call < FAILURES_TO_OPEN; call += 1) await answerAfter(unreachable).catch(() => {});
+  expect([...circuits.states().values()]).toEqual(['open']);
 });

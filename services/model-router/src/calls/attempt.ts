@@ -24,6 +24,8 @@ export class Attempt {
   readonly #context: AttemptContext;
   readonly #startedAt: number;
   #streamed: StreamedAnswer | null = null;
+  /** The upstream was asked, so a failure is its own. */
+  #asked = false;
   /** The upstream has the request and bills it. */
   #accepted = false;
   /** Memory for what the adapter downloads. */
@@ -108,6 +110,9 @@ export class Attempt {
         this.#abandon = abandon;
         if (call.isCancelled) abandon();
       },
+      onRequest: () => {
+        this.#asked = true;
+      },
       onAccepted: (accepted) => {
         this.#accepted = accepted;
       },
@@ -155,7 +160,8 @@ export class Attempt {
       return null;
     }
     const failure = redacted(faultOf(error), keys.withoutKeys);
-    if (failure.kind === 'timeout' && record.remainingMs() < ATTEMPT_WORTH_MS) pass.abandoned();
+    const isLate = failure.kind === 'timeout' && record.remainingMs() < ATTEMPT_WORTH_MS;
+    if (isLate || !this.#asked) pass.abandoned();
     else pass.failed(failure);
     this.#record(failure.status, failure.message);
     this.#log(error, failure);

@@ -20,7 +20,7 @@ type CircuitState = (typeof CIRCUIT_STATES)[number];
 export interface Pass {
   answered(): void;
   failed(failure: Failure): void;
-  /** The attempt ended for another reason: the caller left, or the call timed out. */
+  /** The attempt ended for another reason: the caller left, the call timed out, or the upstream was not asked. */
   abandoned(): void;
 }
 

@@ -13,13 +13,19 @@ interface Given {
 }
 
 /** A maker whose answers the test supplies. */
-function maker(): { maker: Maker; given: Given } {
+function maker(asked = Promise.resolve()): { maker: Maker; given: Given } {
   const bytes = new TransformStream<Uint8Array, Uint8Array>();
   const writer = bytes.writable.getWriter();
   writer.closed.catch(() => {}); // the exchange may end before its answer does
   const answer = Promise.withResolvers<UpstreamAnswer>();
   return {
-    maker: { types: ['language'], call: () => answer.promise },
+    maker: {
+      types: ['language'],
+      call: (_request, { onRequest }) => {
+        void asked.then(onRequest);
+        return answer.promise;
+      },
+    },
     given: {
       head: (head) => answer.resolve({ ...head, body: bytes.readable }),
       data: (text) => writer.write(Buffer.from(text)),
@@ -50,6 +56,7 @@ function options(from: Maker, others: Partial<ExchangeOptions>): ExchangeOptions
     onStream: () => true,
     drained: () => Promise.resolve(),
     onStarted: () => {},
+    onRequest: () => {},
     onAccepted: () => {},
     onFirstByte: () => {},
     ...others,
@@ -70,6 +77,23 @@ test('an upstream that falls silent after its caller was slow still times out', 
     room.resolve();
     await vi.advanceTimersByTimeAsync(FIRST_BYTE_MS);
     expect(await failed).toMatchObject({ failure: { kind: 'timeout' } });
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('the time until the first byte runs from the request on: files may be downloaded before', async () => {
+  vi.useFakeTimers();
+  try {
+    const asked = Promise.withResolvers<void>();
+    const failed = vi.fn();
+    runExchange(options(maker(asked.promise).maker, {})).catch(failed);
+    await vi.advanceTimersByTimeAsync(10 * FIRST_BYTE_MS);
+    asked.resolve();
+    await vi.advanceTimersByTimeAsync(FIRST_BYTE_MS - 1);
+    expect(failed).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(failed).toHaveBeenCalled();
   } finally {
     vi.useRealTimers();
   }

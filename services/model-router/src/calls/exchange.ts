@@ -22,6 +22,8 @@ export interface ExchangeOptions {
   drained(): Promise<void>;
   /** Receives a function that ends the exchange from outside, which makes it throw `ExchangeAbandoned`. */
   onStarted(abandon: () => void): void;
+  /** Called when the upstream is asked: the first-byte timeout starts here. */
+  onRequest(): void;
   /** Called when the upstream has the whole request and bills it; with false when it refuses it afterwards. */
   onAccepted(accepted: boolean): void;
   /** Called when the answer begins; not called for the body of an error. */
@@ -64,11 +66,16 @@ export async function runExchange(options: ExchangeOptions): Promise<Received> {
 
 async function receive(options: ExchangeOptions, timeouts: Timeouts, signal: AbortSignal): Promise<Received> {
   const { maker, request } = options;
+  const onRequest = () => {
+    if (signal.aborted) return;
+    timeouts.asked();
+    options.onRequest();
+  };
   const onAccepted = () => {
     if (!signal.aborted) options.onAccepted(true);
   };
   const reserve = (bytes: number) => options.reserve(bytes, signal);
-  const answer = await maker.call(request, { signal, onAccepted, reserve });
+  const answer = await maker.call(request, { signal, onRequest, onAccepted, reserve });
   signal.throwIfAborted();
   const { status, contentType, retryAfterS } = answer;
   const isGood = status < 300;
@@ -149,7 +156,12 @@ class Timeouts {
     this.#wholeMs = wholeMs;
     this.#leftMs = wholeMs;
     this.#expire = expire;
-    this.resume();
+    this.#startWhole();
+  }
+
+  /** The first-byte timeout starts with the first request. */
+  asked(): void {
+    this.#byteTimer ??= this.#silenceTimer();
   }
 
   heard(): void {
@@ -162,8 +174,12 @@ class Timeouts {
   }
 
   resume(): void {
+    this.#byteTimer = this.#silenceTimer();
+    this.#startWhole();
+  }
+
+  #startWhole(): void {
     this.#runningSince = performance.now();
-    this.#byteTimer = setTimeout(() => this.#expire(timedOut(this.#silence())), this.#byteMs);
     const tooLong = `the upstream was not done within ${Math.round(this.#wholeMs)} ms`;
     this.#wholeTimer = setTimeout(() => this.#expire(timedOut(tooLong)), this.#leftMs);
   }
@@ -171,6 +187,10 @@ class Timeouts {
   stop(): void {
     clearTimeout(this.#byteTimer);
     clearTimeout(this.#wholeTimer);
+  }
+
+  #silenceTimer(): NodeJS.Timeout {
+    return setTimeout(() => this.#expire(timedOut(this.#silence())), this.#byteMs);
   }
 
   #silence(): string {

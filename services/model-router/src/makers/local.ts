@@ -19,7 +19,9 @@ export function localModels(now: () => number): Maker {
   const models = createLocalModels({ now });
   return {
     types: TYPES,
-    async call({ type, upstream, body, transcription: params = {}, stream }, { signal, onAccepted: begun }) {
+    async call(request, { signal, onRequest, onAccepted: begun }) {
+      const { type, upstream, body, transcription: params = {}, stream } = request;
+      onRequest();
       const call = { type, model: upstream.model, body, params, stream, signal, begun };
       return { ...(await models.answer(call)), retryAfterS: null };
     },

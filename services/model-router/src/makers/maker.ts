@@ -49,6 +49,8 @@ export interface UpstreamAnswer {
 export interface CallOptions {
   /** Ends the call at any time: the maker's socket is closed. */
   signal: AbortSignal;
+  /** Called before each request to the maker; a failure before the first is not the maker's. */
+  onRequest(): void;
   /** Called when the request was sent in full, so the maker bills it from here on; once per request of a split call. */
   onAccepted(): void;
   /**

@@ -38,12 +38,13 @@ async function call(
   agent: Agent,
   { secret, now }: MakerDeps,
   request: UpstreamRequest,
-  { signal, onAccepted }: CallOptions,
+  { signal, onRequest, onAccepted }: CallOptions,
 ): Promise<UpstreamAnswer> {
   const { upstream, type } = request;
   const url = new URL(`${upstream.base_url?.replace(/\/$/, '')}${PATHS[type]}`);
   const key = upstream.api_key_env === undefined ? undefined : secret(upstream.api_key_env);
   const { headers, body } = contentOf(request);
+  onRequest();
   const answer = await notifyWhenSent(agent, onAccepted).request({
     origin: url.origin,
     path: url.pathname + url.search,

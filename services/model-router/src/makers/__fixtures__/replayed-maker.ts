@@ -123,6 +123,7 @@ export async function replayedMaker(
     const { signal } = new AbortController();
     const { body: chunks, ...head } = await startCall(type, body, test, {
       signal,
+      onRequest: () => {},
       onAccepted: () => {},
       reserve,
     });
@@ -147,7 +148,8 @@ export async function replayedMaker(
       const ending = new AbortController();
       const onAccepted = () => heard.push('accepted');
       const run = async () => {
-        const answer = await startCall(type, body, {}, { signal: ending.signal, onAccepted, reserve });
+        const options = { signal: ending.signal, onRequest: () => {}, onAccepted, reserve };
+        const answer = await startCall(type, body, {}, options);
         heard.push('head');
         for await (const _ of answer.body) heard.push('data');
         heard.push('end');

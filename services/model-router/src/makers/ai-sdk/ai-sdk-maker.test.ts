@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { upstream } from '@switchyard/contracts';
 import { createEgress } from '@switchyard/egress';
 import { freePort } from '@switchyard/local';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createMakersAgent } from '../../http/makers-agent.ts';
 import { chatFixture } from '../__fixtures__/replayed-chat.ts';
 import { anthropic } from '../anthropic/index.ts';
@@ -37,7 +37,13 @@ afterAll(async () => {
   server.close();
 });
 
-function call(stream: boolean, { baseUrl, signal }: { baseUrl?: string; signal?: AbortSignal } = {}) {
+interface TestCall {
+  baseUrl?: string;
+  signal?: AbortSignal;
+  onRequest?: () => void;
+}
+
+function call(stream: boolean, { baseUrl, signal, onRequest = () => {} }: TestCall = {}) {
   const body = { model: 'claude-sonnet-4-6', messages: [{ role: 'user', content: 'Hello' }], stream };
   return maker.call(
     {
@@ -53,6 +59,7 @@ function call(stream: boolean, { baseUrl, signal }: { baseUrl?: string; signal?:
     },
     {
       signal: signal ?? new AbortController().signal,
+      onRequest,
       onAccepted: () => {},
       reserve: () => Promise.reject(new Error('nothing is downloaded')),
     },
@@ -78,6 +85,13 @@ test.each([false, true])('a refused connection is reported with its code (stream
     kind: 'fault',
     message: 'the upstream could not be reached: ECONNREFUSED',
   });
+});
+
+test('a maker that cannot be connected to was asked: the failure is its own', async () => {
+  const onRequest = vi.fn();
+  const baseUrl = `http://127.0.0.1:${await freePort()}`;
+  await expect(call(false, { baseUrl, onRequest })).rejects.toThrow();
+  expect(onRequest).toHaveBeenCalled();
 });
 
 test.each<[string, (response: ServerResponse) => void]>([

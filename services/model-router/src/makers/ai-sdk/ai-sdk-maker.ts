@@ -51,7 +51,7 @@ async function answer(
 ): Promise<UpstreamAnswer> {
   try {
     const { contentType, body } = await (request.native
-      ? passThrough(declaration, deps, request, options.signal)
+      ? passThrough(declaration, deps, request, options)
       : translate(request.type, declaration, deps, request, options));
     return { status: 200, contentType, retryAfterS: null, body: withErrorsOf(body, deps.now) };
   } catch (error) {
@@ -88,6 +88,7 @@ async function translate<T extends ModelType>(
       places: declaration,
       onRequest: () => {
         requested = true;
+        options.onRequest();
       },
       look: (response) => look?.(response) ?? response,
     }),

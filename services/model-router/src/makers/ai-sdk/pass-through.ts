@@ -1,7 +1,7 @@
 // A request in a dialect that the maker itself speaks: the caller's bytes go out, the maker's bytes come back. Errors are
 // thrown as those of a provider package, so that they are classified alike.
 import { APICallError } from '@ai-sdk/provider';
-import type { ConnectedDeps, UpstreamAnswer, UpstreamRequest } from '../maker.ts';
+import type { CallOptions, ConnectedDeps, UpstreamAnswer, UpstreamRequest } from '../maker.ts';
 import type { MakerDeclaration } from './declaration.ts';
 import { wordsIn } from './error-words.ts';
 import { providerFetch } from './provider-fetch.ts';
@@ -11,14 +11,14 @@ export async function passThrough(
   declaration: MakerDeclaration,
   { secret, dispatcher, egress }: ConnectedDeps,
   { upstream, body, requestId, native }: UpstreamRequest,
-  signal: AbortSignal,
+  { signal, onRequest }: Pick<CallOptions, 'signal' | 'onRequest'>,
 ): Promise<Pick<UpstreamAnswer, 'contentType' | 'body'>> {
   const endpoint = native && declaration.native?.[native.dialect];
   if (!endpoint) throw new Error(`the adapter ${declaration.name} does not speak ${native?.dialect}`);
   const base = upstream.base_url ?? declaration.baseUrl;
   const url = `${base.replace(/\/$/, '')}${endpoint.path}`;
   const key = secret(upstream.api_key_env ?? declaration.apiKeyEnv) ?? '';
-  const connected = { dispatcher, egress, base, requestId };
+  const connected = { dispatcher, egress, base, requestId, onRequest };
   const fetch = providerFetch({ ...connected, members: new Map(), places: declaration });
   const headers = { ...native.headers, ...endpoint.headers(key), 'content-type': 'application/json' };
   const response = await fetch(url, { method: 'POST', headers, body: new Uint8Array(body), signal });

@@ -106,6 +106,8 @@ export interface ChatOptions {
     /** Its option for a number of tokens. */
     optionFor(tokens: number): JSONObject;
   };
+  /** The maker has system messages only before all others; later ones are sent as text of the user. */
+  readonly systemFirst?: boolean;
   /** The maker accepts the name of a message's author (`name`). */
   readonly messageNames?: boolean;
   /** The maker fetches images from any URL, although its provider package does not declare it. */

@@ -126,6 +126,27 @@ test("a request has provider_options beside its own settings in generationConfig
     });
   }));
 
+test('a system message in the middle is sent as text of the user, since Google has none there', () =>
+  withMaker(google, [answer('text')], async ({ call, requests }) => {
+    const messages = [
+      { role: 'user', content: 'Hello' },
+      { role: 'assistant', content: 'Hi' },
+      { role: 'system', content: 'Be brief.' },
+      { role: 'developer', content: 'Be kind.' },
+      { role: 'user', content: 'How are you?' },
+    ];
+    expect((await call('language', { messages }, { model })).status).toBe(200);
+    expect(requests[0]?.json()).toMatchObject({
+      contents: [
+        { role: 'user', parts: [{ text: 'Hello' }] },
+        { role: 'model', parts: [{ text: 'Hi' }] },
+        { role: 'user', parts: [{ text: 'Be brief.' }] },
+        { role: 'user', parts: [{ text: 'Be kind.' }] },
+        { role: 'user', parts: [{ text: 'How are you?' }] },
+      ],
+    });
+  }));
+
 test('a request has the signatures of earlier thoughts with the calls that they belong to', () =>
   withMaker(google, [answer('tool-calls'), answer('text')], async ({ call, requests }) => {
     const first = messageOf(await call('language', { ...HELLO, tools: TOOLS }, { model }));

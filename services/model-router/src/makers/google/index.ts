@@ -10,6 +10,7 @@ export const google: MakerDeclaration = {
   containers: ['generationConfig'],
   repeated: ['requests'],
   namesResolutions: true,
+  chat: { systemFirst: true },
   fields: { image: { refused: { size: NO_SIZE } } },
   async create(settings) {
     const { createGoogle } = await import('@ai-sdk/google');

@@ -34,6 +34,8 @@ export async function toPrompt(
     const last = prompt.at(-1);
     // The results of parallel calls belong in one turn.
     if (next.role === 'tool' && last?.role === 'tool') last.content.push(...next.content);
+    else if (next.role === 'system' && context.chatOptions.systemFirst && last && last.role !== 'system')
+      prompt.push({ role: 'user', content: [{ type: 'text', text: next.content }] });
     else prompt.push(next);
   }
   return prompt;

@@ -77,9 +77,9 @@ describe('the body for an upstream', () => {
 
   test('has each key once, so that an upstream that reads the first of two keys uses the model that we price', () => {
     const twice = change(
-      '{"model":"gpt-5-pro","messages":[],"models":["a"],"model":"acme/chat-1","models":["b"]}',
+      '{"model":"gpt-5-pro","messages":[],"models":["a"],"model":"acme/chat-1","models":["b"],"seed":12345678901234567890}',
     );
-    expect(twice).toBe('{"model":"gpt-4o-mini","messages":[]}');
+    expect(twice).toBe('{"model":"gpt-4o-mini","messages":[],"seed":12345678901234567890}');
   });
 
   test('asks for as many answers as are held for, whichever of two counts an upstream reads', () =>

@@ -1,5 +1,6 @@
 // Adapts the caller's body for the upstream: sets the upstream's model name, removes our fallback list, requests the
 // usage of a stream, and keeps every other byte.
+import { parseExactly } from '../json/exact-integers.ts';
 import { type Member, parseMember, topLevelMembers } from '../json/json-members.ts';
 import { type Edit, withMembers } from '../json/splice.ts';
 
@@ -51,7 +52,7 @@ const CHAT_LENGTHS = ['max_tokens', 'max_completion_tokens'] as const;
 function unambiguous(given: Buffer): { body: Buffer; members: Map<string, Member> } {
   const members = topLevelMembers(given);
   if (![...members.values()].some(({ repeated }) => repeated)) return { body: given, members };
-  const body = Buffer.from(JSON.stringify(JSON.parse(given.toString('utf8'))));
+  const body = Buffer.from(JSON.stringify(parseExactly(given.toString('utf8'))));
   return { body, members: topLevelMembers(body) };
 }
 

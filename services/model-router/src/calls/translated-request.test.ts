@@ -95,6 +95,19 @@ describe.each(['messages', 'responses'] as const)('a native request in the diale
   });
 });
 
+/** A history with a number above 2^53. */
+const CALLED =
+  '{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{"id":12345678901234567890}}]}]}';
+
+test('a translated request has the numbers of earlier tool calls with all their digits', () => {
+  const translate = TRANSLATIONS.messages as Translate;
+  const request = new TranslatedRequest(translate, Buffer.from(CALLED), head('messages'), {});
+  const { body } = request.toUpstream(model, upstream);
+  expect(JSON.parse(body.toString())).toMatchObject({
+    messages: [{}, { tool_calls: [{ function: { arguments: '{"id":12345678901234567890}' } }] }],
+  });
+});
+
 describe('a request that passes to a maker of its dialect', () => {
   const anthropic = { adapter: 'anthropic', model: 'claude' } as Upstream;
   const makers = { anthropic: { speaks: ['messages'] } as unknown as Maker };
@@ -112,6 +125,12 @@ describe('a request that passes to a maker of its dialect', () => {
     expect(passed(Buffer.from(text)).toUpstream(model, anthropic).body.toString()).toBe(
       text.replace('"m"', '"claude"'),
     );
+    expect(passed(Buffer.from(CALLED)).toUpstream(model, anthropic).body.toString()).toBe(
+      CALLED.replace('"m"', '"claude"'),
+    );
+    const calledTwice = CALLED.replace('"name"', '"name":"g","name"');
+    const rewritten = passed(Buffer.from(calledTwice)).toUpstream(model, anthropic).body.toString();
+    expect(rewritten).toContain('"input":{"id":12345678901234567890}');
     const twice = text.replace('"role"', '"role": "assistant", "role"');
     const sent = passed(Buffer.from(twice)).toUpstream(model, anthropic).body.toString();
     expect(sent).not.toContain('assistant');

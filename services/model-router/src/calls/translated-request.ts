@@ -15,6 +15,7 @@ import type { DialectBody, Translate, Translation } from '../dialects/dialect.ts
 import type { InputTokens, NativeDialect } from '../dialects/native-dialect.ts';
 import { NATIVE } from '../dialects/registry.ts';
 import { TranslatedStream } from '../dialects/translated-stream.ts';
+import { parseExactly } from '../json/exact-integers.ts';
 import { repeatsMembers } from '../json/json-members.ts';
 import { unsupported } from '../makers/failure.ts';
 import type { Maker, UpstreamRequest } from '../makers/maker.ts';
@@ -51,7 +52,7 @@ export class TranslatedRequest implements ModelRequest {
     this.#body = body;
     this.#head = head;
     this.#makers = makers;
-    this.#parsed = JSON.parse(body.toString('utf8')) as DialectBody;
+    this.#parsed = parseExactly(body.toString('utf8')) as DialectBody;
     const thinking = this.#parsed.thinking as { budget_tokens?: number } | undefined;
     this.#thinkingTokens = thinking?.budget_tokens ?? 0;
     this.#translation = translate(this.#parsed, { requestId: head.request_id, receivedAt: head.received_at });

@@ -1,6 +1,8 @@
 // Finds the top-level members of a JSON object in bytes without parsing their values, so that bodies pass through as
 // bytes and only changed parts are spliced. Native code skips strings: a 20 MB image costs no more than its copy.
 
+import { isExactInteger } from './exact-integers.ts';
+
 /** Position of a member: `[keyStart, valueEnd)` includes its key, `[valueStart, valueEnd)` is the value alone. */
 export interface Member {
   keyStart: number;
@@ -64,7 +66,7 @@ export function repeatsMembers(bytes: Buffer, parsed: unknown): boolean {
 }
 
 function membersWithin(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0;
+  if (typeof value !== 'object' || value === null || isExactInteger(value)) return 0;
   const values = Object.values(value);
   const own = Array.isArray(value) ? 0 : values.length;
   return values.reduce((sum: number, one) => sum + membersWithin(one), own);

@@ -107,12 +107,21 @@ describe('a whole answer', () => {
     });
   });
 
-  test('keeps the text of arguments that are no JSON object', () => {
-    const cut = { id: 'call_1', function: { name: 'weather', arguments: '{"pla' } };
-    expect(messageOf({ tool_calls: [cut] }, 'length').content).toEqual([
-      { type: 'tool_use', id: 'call_1', name: 'weather', input: { unparsed_arguments: '{"pla' } },
-    ]);
+  test('has the numbers above 2^53 of a tool call with all their digits', () => {
+    const called = { name: 'weather', arguments: '{"station":12345678901234567890}' };
+    const answer = messageOf({ tool_calls: [{ id: 'call_1', function: called }] });
+    expect(JSON.stringify(answer.content)).toContain('"input":{"station":12345678901234567890}');
   });
+
+  test.each(['{"pla', '12345678901234567890'])(
+    'keeps the text of arguments that are no JSON object: %s',
+    (text) => {
+      const cut = { id: 'call_1', function: { name: 'weather', arguments: text } };
+      expect(messageOf({ tool_calls: [cut] }, 'length').content).toEqual([
+        { type: 'tool_use', id: 'call_1', name: 'weather', input: { unparsed_arguments: text } },
+      ]);
+    },
+  );
 });
 
 interface StreamedEvent {

@@ -1,6 +1,6 @@
 // Converts a whole chat answer to a message of the Messages API.
+import { isExactInteger, parseExactly } from '../../json/exact-integers.ts';
 import { type ChatCompletion, type ChatMessage, reasoningOf } from '../chat-shapes.ts';
-
 import { toStopReason } from './stop-reason.ts';
 import { toThinkingBlocks } from './thoughts.ts';
 import { toUsage } from './usage.ts';
@@ -56,8 +56,9 @@ function toolUsesOf({ tool_calls: calls }: ChatMessage) {
 /** A call that was cut at the output limit, or that the model wrote wrong, keeps its text for the caller to see. */
 function inputOf(text = ''): object {
   try {
-    const input: unknown = JSON.parse(text || '{}');
-    if (typeof input === 'object' && input !== null && !Array.isArray(input)) return input;
+    const input = parseExactly(text || '{}');
+    const isObject = typeof input === 'object' && input !== null && !Array.isArray(input);
+    if (isObject && !isExactInteger(input)) return input;
   } catch {}
   return { unparsed_arguments: text };
 }

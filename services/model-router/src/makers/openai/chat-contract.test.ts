@@ -102,6 +102,18 @@ test('a whole answer has its id, its time and its log probabilities', () =>
     });
   }));
 
+test('numbers above 2^53 in the arguments of earlier calls keep their digits', () =>
+  withMaker(openai, [answer('text')], async ({ call, requests }) => {
+    const called = { name: 'weather', arguments: '{"station":12345678901234567890,"height":1.5}' };
+    const messages = [
+      ...HELLO.messages,
+      { role: 'assistant', tool_calls: [{ id: 'call_1', type: 'function', function: called }] },
+      { role: 'tool', tool_call_id: 'call_1', content: 'snow' },
+    ];
+    await call('language', { messages }, { model });
+    expect(requests[0]?.json()).toMatchObject({ messages: [{}, { tool_calls: [{ function: called }] }, {}] });
+  }));
+
 test('a stream is asked for its usage', () =>
   withMaker(openai, [answer('stream')], async ({ call, requests }) => {
     await call('language', { ...HELLO, stream: true }, { model });

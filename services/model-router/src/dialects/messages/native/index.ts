@@ -1,5 +1,6 @@
 // The Messages API of Anthropic itself.
 import type { MessagesRequest, ModelCallHead } from '@switchyard/contracts';
+import { parseExactly } from '../../../json/exact-integers.ts';
 import { parseMember, topLevelMembers } from '../../../json/json-members.ts';
 import { withMembers } from '../../../json/splice.ts';
 import type { NativeDialect } from '../../native-dialect.ts';
@@ -35,7 +36,7 @@ function withShownThoughts(given: Buffer): Buffer {
  */
 function withoutOthersThoughts(given: Buffer): Buffer {
   if (!given.includes(OURS)) return given;
-  const request = JSON.parse(given.toString('utf8')) as MessagesRequest;
+  const request = parseExactly(given.toString('utf8')) as MessagesRequest;
   const messages = request.messages.flatMap((message) => {
     if (message.role !== 'assistant' || typeof message.content === 'string') return [message];
     const content = message.content.filter(

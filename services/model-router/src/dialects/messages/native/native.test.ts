@@ -155,6 +155,8 @@ test('a request keeps its bytes, without the thoughts of other makers', () => {
   const request = (content: object[]) => ({ model: 'm', messages: [{ role: 'assistant', content }] });
   const body = nativeMessages.body(Buffer.from(JSON.stringify(request([...others, theirs, text]))), model);
   expect(JSON.parse(body.toString())).toEqual(request([theirs, text]));
+  const called = JSON.stringify(request([...others, text])).replace('"Hi"', '"Hi","id":12345678901234567890');
+  expect(nativeMessages.body(Buffer.from(called), model).toString()).toContain('"id":12345678901234567890');
 });
 
 test('a message of other makers’ thoughts alone is left out: Anthropic refuses one without content', () => {

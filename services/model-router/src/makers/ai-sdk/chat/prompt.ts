@@ -1,6 +1,7 @@
 // Converts OpenAI's messages to the AI SDK's prompt. Unsupported content is refused with its position.
 import type { LanguageModelV4, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import { isUrlSupported } from '@ai-sdk/provider-utils';
+import { parseExactly } from '../../../json/exact-integers.ts';
 import type { CallersFiles } from '../callers-files.ts';
 import type { ChatOptions } from '../declaration.ts';
 import { NOT_SUPPORTED, UnsupportedField } from '../translation.ts';
@@ -255,7 +256,7 @@ function audioOf({ input_audio: audio }: ContentPart, at: string): UserPart {
 
 function argumentsOf(text: string | undefined, at: string): unknown {
   try {
-    return JSON.parse(text || '{}') as unknown;
+    return parseExactly(text || '{}');
   } catch {
     throw new UnsupportedField(at, 'Give valid JSON.');
   }

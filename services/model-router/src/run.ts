@@ -35,7 +35,7 @@ export async function start({ config, bus, logger, clock, metrics }: ServiceDeps
   const makers = createMakers({ secret, now: clock.now, egress });
   const files = [...SHIPPED_CATALOGS, ...config.SWITCHYARD_CATALOG];
   const catalog = loadCatalog({ files, makers: makers.byName, secret, locked });
-  const servers = configuredServers(config, { fetch, clock });
+  const servers = configuredServers(config, { fetch, clock, logger });
   const discovery = await startDiscovery({ servers, catalog, clock, logger });
   logger.info({ models: catalog.size }, 'the catalog is loaded');
   await ensureEventsStream(bus);

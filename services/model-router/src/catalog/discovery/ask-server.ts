@@ -16,9 +16,12 @@ export interface AskOptions {
   apiKey: string | undefined;
 }
 
+/** The server answered, but not with what was asked for. */
+export class BadAnswer extends Error {}
+
 /**
  * GETs the URL, or POSTs `body` to it.
- * @throws Error with a short reason: no answer, an error status, or an unexpected shape.
+ * @throws Error with a short reason: no answer; BadAnswer: an error status, or an unexpected shape.
  */
 export async function askServer<S extends z.ZodType>(
   url: string,
@@ -47,15 +50,17 @@ export async function askServer<S extends z.ZodType>(
     );
     if (!response.ok) {
       await response.body?.cancel();
-      throw new Error(`it answered ${response.status}`);
+      throw new BadAnswer(`it answered ${response.status}`);
     }
     const parsed = schema.safeParse(
       JSON.parse((await readBody(response, ANSWER_BYTES_MAX)).toString('utf8')),
     );
     if (!parsed.success)
-      throw new Error('its answer is not of the documented shape', { cause: parsed.error });
+      throw new BadAnswer('its answer is not of the documented shape', { cause: parsed.error });
     return parsed.data;
   } catch (error) {
+    if (error instanceof BadAnswer) throw error;
+    if (error instanceof SyntaxError) throw new BadAnswer('its answer is not JSON', { cause: error });
     throw new Error(inWords(error), { cause: error });
   } finally {
     takeBack();
@@ -65,7 +70,6 @@ export async function askServer<S extends z.ZodType>(
 /** Uses the code of the cause, since `fetch failed` is not informative. */
 function inWords(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error instanceof SyntaxError) return 'its answer is not JSON';
   const { code } = (error.cause ?? {}) as { code?: unknown };
   return typeof code === 'string' ? code : error.message;
 }

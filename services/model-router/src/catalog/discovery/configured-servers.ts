@@ -1,5 +1,5 @@
 // The model servers named in the settings.
-import type { Clock } from '@switchyard/service';
+import type { Clock, Logger } from '@switchyard/service';
 import type { Config } from '../../config.ts';
 import type { ModelServer } from './model-server.ts';
 import { ollamaServer } from './ollama.ts';
@@ -7,7 +7,7 @@ import { vllmServer } from './vllm.ts';
 
 export function configuredServers(
   config: Config,
-  deps: { fetch: typeof fetch; clock: Clock },
+  { logger, ...deps }: { fetch: typeof fetch; clock: Clock; logger: Logger },
 ): ModelServer[] {
   const prices = {
     input: config.SWITCHYARD_DISCOVERED_INPUT_TOKEN_PRICE,
@@ -20,7 +20,7 @@ export function configuredServers(
   const servers: ModelServer[] = [];
   const { SWITCHYARD_OLLAMA_URL: ollama } = config;
   if (ollama !== undefined)
-    servers.push(ollamaServer({ url: ollama, ...keyed('SWITCHYARD_OLLAMA_API_KEY') }));
+    servers.push(ollamaServer({ url: ollama, logger, ...keyed('SWITCHYARD_OLLAMA_API_KEY') }));
   const vllm = [
     ['language', config.SWITCHYARD_VLLM_URL],
     ['embedding', config.SWITCHYARD_VLLM_EMBEDDING_URL],

@@ -30,7 +30,7 @@ async function follow(settings: Record<string, string>, catalog = emptyCatalog(s
   const read = config.parse(settings);
   const logger = makeLogger('model-router', 'silent');
   discovery = await startDiscovery({
-    servers: configuredServers(read, { fetch, clock }),
+    servers: configuredServers(read, { fetch, clock, logger }),
     catalog,
     clock,
     logger,
@@ -87,6 +87,18 @@ describe('Ollama', () => {
     expect(cards()).toHaveLength(5);
   });
 
+  test('a broken model leaves the others available, and its own entry as it was', async () => {
+    servers.breakCard('codellama:13b');
+    const catalog = await follow({ SWITCHYARD_OLLAMA_URL: servers.url });
+    expect(find(catalog, 'ollama/llama3:latest')?.available).toBe(true);
+    expect(find(catalog, 'ollama/codellama:13b')).toBeUndefined();
+    servers.repairCard('codellama:13b');
+    servers.breakCard('llama3:latest');
+    clock.advance(ASK_AGAIN_MS);
+    await expect.poll(() => find(catalog, 'ollama/codellama:13b')?.available).toBe(true);
+    expect(find(catalog, 'ollama/llama3:latest')?.available).toBe(true);
+  });
+
   test('a removed model stays listed as unavailable, with the reason, until it is back', async () => {
     const catalog = await follow({ SWITCHYARD_OLLAMA_URL: servers.url });
     servers.remove('llama3:latest');
@@ -141,7 +153,11 @@ describe('Ollama', () => {
       });
     const catalog = emptyCatalog();
     const read = config.parse({ SWITCHYARD_OLLAMA_URL: servers.url });
-    const [server] = configuredServers(read, { fetch: never, clock });
+    const [server] = configuredServers(read, {
+      fetch: never,
+      clock,
+      logger: makeLogger('model-router', 'silent'),
+    });
     const listed = server?.list(new AbortController().signal).catch((error: Error) => error.message);
     clock.advance(ASK_TIMEOUT_MS);
     expect(await listed).toBe(`no answer in ${ASK_TIMEOUT_MS} ms`);

@@ -1,8 +1,9 @@
 // Ollama lists its models at `/api/tags`, and their abilities and context at `/api/show`. Its OpenAI-compatible
 // endpoints are under `/v1`.
 import type { CatalogModel } from '@switchyard/contracts';
+import type { Logger } from '@switchyard/service';
 import { z } from 'zod';
-import { type AskOptions, askServer } from './ask-server.ts';
+import { type AskOptions, askServer, BadAnswer } from './ask-server.ts';
 import {
   catalogEntry,
   type FoundModel,
@@ -36,12 +37,20 @@ interface OllamaOptions extends Omit<AskOptions, 'signal'> {
   url: string;
   prices: TokenPrices;
   apiKeyEnv: string | undefined;
+  logger: Logger;
 }
 
-export function ollamaServer({ url, prices, apiKeyEnv, ...ask }: OllamaOptions): ModelServer {
+interface Known {
+  digest: string;
+  entry: CatalogModel | null;
+}
+
+export function ollamaServer({ url, prices, apiKeyEnv, logger, ...ask }: OllamaOptions): ModelServer {
   const root = url.replace(/\/+$/, '');
   /** Cards by name; a model with an unchanged digest is not queried again. */
-  let known = new Map<string, { digest: string; entry: CatalogModel | null }>();
+  let known = new Map<string, Known>();
+  /** Models whose card cannot be read. */
+  const broken = new Set<string>();
 
   const entryOf = async (name: string, signal: AbortSignal) => {
     const found = readCard(
@@ -51,16 +60,31 @@ export function ollamaServer({ url, prices, apiKeyEnv, ...ask }: OllamaOptions):
     return found && catalogEntry(found, { maker: 'ollama', baseUrl: `${root}/v1`, prices, apiKeyEnv });
   };
 
+  /** A broken model keeps its earlier entry, if it has one, and is queried again. */
+  const readModel = async (name: string, digest: string, signal: AbortSignal): Promise<Known | undefined> => {
+    const before = known.get(name);
+    if (digest !== '' && before?.digest === digest) return before;
+    try {
+      const entry = await entryOf(name, signal);
+      broken.delete(name);
+      return { digest, entry };
+    } catch (error) {
+      if (!(error instanceof BadAnswer)) throw error;
+      if (!broken.has(name)) logger.warn({ url, model: name, failure: error.message }, 'a model has no card');
+      broken.add(name); // logged once, not every minute
+      return before;
+    }
+  };
+
   return {
     name: 'ollama',
     url: root,
     async list(signal) {
       const { models } = await askServer(`${root}/api/tags`, tags, { ...ask, signal });
-      const now = new Map<string, { digest: string; entry: CatalogModel | null }>();
+      const now = new Map<string, Known>();
       for (const { name, digest } of (models ?? []).slice(0, MODELS_PER_SERVER_MAX)) {
-        const before = known.get(name);
-        if (before && before.digest === digest) now.set(name, before);
-        else now.set(name, { digest: digest ?? '', entry: await entryOf(name, signal) });
+        const model = await readModel(name, digest ?? '', signal);
+        if (model) now.set(name, model);
       }
       known = now;
       return [...now.values()].flatMap(({ entry }) => entry ?? []);

@@ -14,6 +14,9 @@ export interface ModelServers {
   authorization(): string | undefined;
   /** Removes the model with this name. */
   remove(name: string): void;
+  /** Changes the digest of this model, and answers 500 for its card until it is repaired. */
+  breakCard(name: string): void;
+  repairCard(name: string): void;
   /** Sends this answer from now on; null restores the documented answers. */
   answerWith(answer: Instead | null): void;
   close(): Promise<void>;
@@ -28,6 +31,7 @@ interface Instead {
 export async function startModelServers(): Promise<ModelServers> {
   const asked: string[] = [];
   const removed = new Set<string>();
+  const broken = new Set<string>();
   let instead: Instead | null = null;
   let authorization: string | undefined;
   const cards: Record<string, unknown> = show.answers;
@@ -39,7 +43,12 @@ export async function startModelServers(): Promise<ModelServers> {
     const ok = (value: unknown) => ({ status: 200, body: JSON.stringify(value) });
     if (instead) return instead;
     if (request.url === '/api/tags')
-      return ok({ models: tags.answer.models.filter((model) => !removed.has(model.name)) });
+      return ok({
+        models: tags.answer.models
+          .filter(({ name }) => !removed.has(name))
+          .map((model) => (broken.has(model.name) ? { ...model, digest: 'another' } : model)),
+      });
+    if (request.url === '/api/show' && broken.has(name)) return { status: 500, body: '{"error":"corrupt"}' };
     if (request.url === '/api/show' && cards[name] && !removed.has(name)) return ok(cards[name]);
     if (request.url === '/v1/models') return ok(vllm.answer);
     if (request.url === '/v1/chat/completions') return ok(completionBy(name));
@@ -57,6 +66,8 @@ export async function startModelServers(): Promise<ModelServers> {
     asked,
     authorization: () => authorization,
     remove: (name) => void removed.add(name),
+    breakCard: (name) => void broken.add(name),
+    repairCard: (name) => void broken.delete(name),
     answerWith: (answer) => {
       instead = answer;
     },

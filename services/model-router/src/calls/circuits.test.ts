@@ -117,11 +117,19 @@ test('an answer to an earlier call does not end a rest', () => {
   expect(circuits.enter(SHAKY)).toMatchObject({ state: 'resting' });
 });
 
-test('each pair of model and address has its own circuit', () => {
+test('each model at each address has its own circuit', () => {
   const { circuits, fail } = setup();
   fail(FAILURES_TO_OPEN);
   expect(isSkip(circuits.enter({ ...SHAKY, model: 'steady' }))).toBe(false);
   expect(isSkip(circuits.enter({ ...SHAKY, base_url: 'http://127.0.0.1:2/v1' }))).toBe(false);
+});
+
+test('a key that is rate limited leaves another key at the same address alone', () => {
+  const { circuits, pass } = setup();
+  pass().failed(busyFor(5));
+  const other = { ...SHAKY, api_key_env: 'ANOTHER_KEY' };
+  expect(isSkip(circuits.enter(other))).toBe(false);
+  expect(circuits.saidToComeBackInMs(other)).toBeNull();
 });
 
 test('the metrics show each unhealthy upstream, and drop it when it recovers', async () => {

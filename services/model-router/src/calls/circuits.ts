@@ -137,9 +137,9 @@ export function isSkip(entry: Pass | Skip): entry is Skip {
   return 'state' in entry;
 }
 
-/** Key of a circuit: one model at one address. */
-export function nameOf({ adapter, base_url: address, model }: Upstream): string {
-  return `${adapter} ${address ?? ''} ${model}`;
+/** Key of a circuit: one model at one address, called with one of our keys. */
+export function nameOf({ adapter, base_url: address, model, api_key_env: key }: Upstream): string {
+  return [adapter, address ?? '', model, ...(key === undefined ? [] : [key])].join(' ');
 }
 
 function stateOf({ restsUntil, openUntil, probing }: Circuit, now: number): CircuitState {

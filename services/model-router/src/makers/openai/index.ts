@@ -30,6 +30,7 @@ export const openai: MakerDeclaration = {
         user: 'user',
       },
     },
+    speech: { sent: { voice: 'voice' } }, // its provider package takes no voice as an object
     transcription: {
       sent: {
         language: 'language',

@@ -104,6 +104,14 @@ describe('speech', () => {
     });
   });
 
+  it('sends the id of a custom voice as OpenAI takes it', async () => {
+    const maker = await replay([read('speech')]);
+    const voice = { id: 'voice_123' };
+    const { status } = await maker.call('speech', { input: 'Hello', voice });
+    expect(status).toBe(200);
+    expect(maker.requests[0]?.json()).toMatchObject({ voice });
+  });
+
   it('detects the container by the first bytes when OpenAI does not name it', async () => {
     const wav = Buffer.concat([Buffer.from('RIFF\0\0\0\0WAVEfmt '), Buffer.alloc(32)]).toString('base64');
     const maker = await replay([

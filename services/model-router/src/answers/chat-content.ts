@@ -50,13 +50,14 @@ export function hasContent({ text, delta, message }: ChatChoice): boolean {
 export function contentLength({ delta }: ChatChoice): number {
   if (!isObject(delta)) return 0;
   const { content, refusal, reasoning_content: reasoning, tool_calls: calls } = delta as ChatDelta;
-  const inputs = Array.isArray(calls)
-    ? (calls as ChatToolCall[]).map((call) => call?.function?.arguments)
-    : [];
-  return [content, refusal, reasoning, ...inputs].reduce(
-    (sum: number, text) => sum + (typeof text === 'string' ? text.length : 0),
-    0,
-  );
+  let length = lengthOf(content) + lengthOf(refusal) + lengthOf(reasoning);
+  if (Array.isArray(calls))
+    for (const call of calls as ChatToolCall[]) length += lengthOf(call?.function?.arguments);
+  return length;
+}
+
+function lengthOf(text: unknown): number {
+  return typeof text === 'string' ? text.length : 0;
 }
 
 /** What an answer without content is. */

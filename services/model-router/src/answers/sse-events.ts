@@ -19,6 +19,7 @@ export interface Chunk {
 
 /** The data of an event; null for an event without data, such as a comment, a name or a retry time. */
 export function dataOf(event: string): string | null {
+  if (event.startsWith('data:') && !event.includes('\n')) return event.slice('data:'.length);
   const lines = event.split(/\r?\n/).filter((line) => line.startsWith('data:'));
   return lines.length === 0 ? null : lines.map((line) => line.slice('data:'.length)).join('\n');
 }

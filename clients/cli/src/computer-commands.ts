@@ -51,13 +51,12 @@ export function addComputerCommands(program: Command): void {
         if (wantsJson(command)) {
           const result = await computer.exec(words.join(' '), options);
           printResult(command, '', result);
-          process.exitCode = result.exitCode;
-          return;
+          return exitAs(result.exitCode);
         }
         for await (const event of computer.execStream(words.join(' '), options)) {
           if (event.type === 'output' && !process.stdout.write(event.data))
             await once(process.stdout, 'drain');
-          if (event.type === 'exit') process.exitCode = event.exitCode;
+          if (event.type === 'exit') await exitAs(event.exitCode);
         }
       },
     );
@@ -68,7 +67,7 @@ export function addComputerCommands(program: Command): void {
     .action(async (id: string) => {
       process.exitCode = FAILED_BEFORE_THE_COMMAND;
       const computer = await (await connect()).computers.get(id);
-      process.exitCode = await attachTerminal(computer);
+      await exitAs(await attachTerminal(computer));
     });
   computers
     .command('cp')
@@ -116,6 +115,12 @@ function addLifeCommands(computers: Command): void {
         printResult(command, `${id} is deleted`, { id, deleted: true });
       }
     });
+}
+
+/** Exits as a command in a computer did, unless its output cannot be written: then `main.ts` exits first. */
+async function exitAs(code: number): Promise<void> {
+  await new Promise<void>((resolve) => process.stdout.write('', (error) => error || resolve()));
+  process.exitCode = code;
 }
 
 function addVariable(assignment: string, variables: Record<string, string>): Record<string, string> {

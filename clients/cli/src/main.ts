@@ -13,7 +13,11 @@ import { addReportCommands } from './report-commands.ts';
 
 const FAILED = 1;
 
-process.stdout.on('error', () => process.exit()); // `| head` has had enough
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(); // `| head` has had enough
+  process.stderr.write(`Standard output cannot be written: ${error.message}\n`);
+  process.exit(process.exitCode ?? FAILED);
+});
 
 const program = new Command('switchyard')
   .description('AI models and computers, under one key and one bill')

@@ -1,0 +1,64 @@
+// The program against a server with the answers of a test.
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+const MAIN = join(import.meta.dirname, 'main.ts');
+const RUN_TIMEOUT_MS = 60_000;
+const COMPUTER = { id: 'cmp_1', name: 'one', status: 'running' };
+
+const streamOf = (...events: object[]) =>
+  events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+const ANSWERS: Record<string, [status: number, body: string]> = {
+  'GET /v1/files/file_1/content': [200, 'kept'],
+  'GET /v1/computers/cmp_1': [200, JSON.stringify(COMPUTER)],
+  'POST /v1/computers/cmp_1/exec': [
+    200,
+    streamOf(
+      { type: 'output', data: 'hello\n', encoding: 'utf-8' },
+      { type: 'exit', exit_code: 0, duration_ms: 1 },
+    ),
+  ],
+};
+
+let server: Server;
+beforeAll(async () => {
+  server = createServer((request, answer) => {
+    const [status, body] = ANSWERS[`${request.method} ${request.url}`] ?? [404, '{}'];
+    request.resume().on('end', () => answer.writeHead(status).end(body));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+});
+afterAll(() => server?.close());
+
+/** Runs a command of a shell, in which `switchyard` is the program. */
+function run(command: string): Promise<{ code: number; stdout: string; stderr: string }> {
+  const { port } = server.address() as AddressInfo;
+  const env = { ...process.env, SWITCHYARD_URL: `http://127.0.0.1:${port}`, SWITCHYARD_KEY: 'sy_test' };
+  const script = `set -o pipefail; switchyard() { "${process.execPath}" "${MAIN}" "$@"; }; ${command}`;
+  return new Promise((done) => {
+    execFile('bash', ['-c', script], { env, timeout: RUN_TIMEOUT_MS }, (error, stdout, stderr) =>
+      done({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    );
+  });
+}
+
+test.each([
+  ['files get file_1', 1],
+  ['computers exec cmp_1 echo hello', 255],
+  ['--json computers exec cmp_1 echo hello', 255],
+])('%s on a full disk says so and exits with %i', async (args, code) => {
+  expect(await run(`switchyard ${args} > /dev/full`)).toEqual({
+    code,
+    stdout: '',
+    stderr: 'Standard output cannot be written: ENOSPC: no space left on device, write\n',
+  });
+});
+
+test('a reader of the output that has enough ends the program quietly', async () => {
+  expect(await run('switchyard files get file_1 | true')).toEqual({ code: 0, stdout: '', stderr: '' });
+});

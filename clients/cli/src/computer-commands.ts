@@ -101,8 +101,8 @@ function addLifeCommands(computers: Command): void {
     .action(async ({ memory, json: _, ...wish }: CreateOptions, command: Command) => {
       const sy = await connect();
       const size = memory === undefined ? {} : { memory_mb: memory };
-      const computer = await sy.computers.create({ ...wish, ...size, onProgress: showProgress });
-      printResult(command, computer.id, await computer.getInfo());
+      const { id, info } = await sy.computers.create({ ...wish, ...size, onProgress: showProgress });
+      printResult(command, id, info);
     });
   computers
     .command('rm')

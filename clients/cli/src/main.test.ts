@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 const MAIN = join(import.meta.dirname, 'main.ts');
 const RUN_TIMEOUT_MS = 60_000;
 const COMPUTER = { id: 'cmp_1', name: 'one', status: 'running' };
+const TOO_MANY = { error: { code: 'rate_limited', message: 'Too many requests.' } };
 
 const streamOf = (...events: object[]) =>
   events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
@@ -22,6 +23,8 @@ const ANSWERS: Record<string, [status: number, body: string]> = {
       { type: 'exit', exit_code: 0, duration_ms: 1 },
     ),
   ],
+  'POST /v1/computers': [200, streamOf({ type: 'computer', computer: { ...COMPUTER, id: 'cmp_2' } })],
+  'GET /v1/computers/cmp_2': [429, JSON.stringify(TOO_MANY)],
 };
 
 let server: Server;
@@ -61,4 +64,10 @@ test.each([
 
 test('a reader of the output that has enough ends the program quietly', async () => {
   expect(await run('switchyard files get file_1 | true')).toEqual({ code: 0, stdout: '', stderr: '' });
+});
+
+test('a created computer is printed although no further request is answered', async () => {
+  expect(await run('switchyard computers create')).toEqual({ code: 0, stdout: 'cmp_2\n', stderr: '' });
+  const { stdout } = await run('switchyard --json computers create');
+  expect(JSON.parse(stdout)).toEqual({ ...COMPUTER, id: 'cmp_2' });
 });

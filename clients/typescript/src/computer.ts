@@ -32,14 +32,18 @@ export type ExecEvent =
 export class Computer implements AsyncDisposable {
   readonly id: string;
   readonly name: string;
+  /** The computer as it was when it was created or found; `getInfo` returns it as it is now. */
+  readonly info: ComputerInfo;
   readonly files: ComputerFiles;
   readonly ports: ComputerPorts;
   readonly #api: Api;
 
-  constructor(api: Api, { id, name }: Pick<ComputerInfo, 'id' | 'name'>) {
+  constructor(api: Api, info: ComputerInfo) {
+    const { id, name } = info;
     this.#api = api;
     this.id = id;
     this.name = name;
+    this.info = info;
     this.files = new ComputerFiles(api, id);
     this.ports = new ComputerPorts(api, id);
   }

@@ -37,8 +37,9 @@ async function run(...args: string[]): Promise<string> {
   return (await runCommand(python.program, args, options)).stdout;
 }
 
-test('endpoints, errors and retries are as its tests say', async () => {
-  expect(await run('-m', 'pytest', 'tests/test_api.py', 'tests/test_async_api.py')).toMatch(/\d+ passed/);
+test('endpoints, errors, retries and terminals are as its tests say', async () => {
+  const files = ['tests/test_api.py', 'tests/test_async_api.py', 'tests/test_terminal.py'];
+  expect(await run('-m', 'pytest', ...files)).toMatch(/\d+ passed/);
 });
 
 test.skipIf(!withComputers)('computers are as its tests say', async () => {

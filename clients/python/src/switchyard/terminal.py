@@ -22,7 +22,8 @@ class Terminal:
     @classmethod
     def open(cls, url: str, *, cols: int = 80, rows: int = 24) -> Self:
         """Opens a terminal by the `url` of a link to one."""
-        return cls(connect(f"{url}?cols={cols}&rows={rows}", max_size=None))
+        # A full queue would leave pongs unread, and the connection would be taken for dead.
+        return cls(connect(f"{url}?cols={cols}&rows={rows}", max_size=None, max_queue=None))
 
     def __iter__(self) -> Iterator[bytes]:
         try:

@@ -21,7 +21,8 @@ class AsyncTerminal:
     @classmethod
     async def open(cls, url: str, *, cols: int = 80, rows: int = 24) -> Self:
         """Opens a terminal by the `url` of a link to one."""
-        return cls(await connect(f"{url}?cols={cols}&rows={rows}", max_size=None))
+        # A full queue would leave pongs unread, and the connection would be taken for dead.
+        return cls(await connect(f"{url}?cols={cols}&rows={rows}", max_size=None, max_queue=None))
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:

@@ -1,0 +1,65 @@
+"""Terminals, against a server that shows much at once."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+from websockets.asyncio.client import connect as connect_async
+from websockets.sync.client import connect
+from websockets.sync.server import ServerConnection, serve
+
+from switchyard import AsyncTerminal, Terminal
+
+#: More than a WebSocket of this library keeps unread by default.
+MESSAGES = 40
+PING_SECONDS = 0.1
+PONG_SECONDS = 5
+WAIT_SECONDS = 60
+
+
+@contextmanager
+def showing_server() -> Iterator[tuple[str, threading.Event]]:
+    """The address of a terminal that shows all its messages at once, and whether they are sent."""
+    sent = threading.Event()
+
+    def show(socket: ServerConnection) -> None:
+        for _ in range(MESSAGES):
+            socket.send(b"line\n")
+        sent.set()
+        for _ in socket:
+            pass
+
+    with serve(show, "127.0.0.1", 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}/", sent
+        server.shutdown()
+
+
+def test_stays_open_while_its_output_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    impatient = partial(connect, ping_interval=PING_SECONDS, ping_timeout=PONG_SECONDS)
+    monkeypatch.setattr("switchyard.terminal.connect", impatient)
+    with showing_server() as (url, sent), Terminal.open(url) as terminal:
+        assert sent.wait(WAIT_SECONDS)
+        terminal._socket.ping(ack_on_close=True).wait(WAIT_SECONDS)
+        assert [data for _, data in zip(range(MESSAGES), terminal)] == [b"line\n"] * MESSAGES
+
+
+@pytest.mark.anyio
+async def test_stays_open_while_its_output_is_not_read_asynchronously(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    impatient = partial(connect_async, ping_interval=PING_SECONDS, ping_timeout=PONG_SECONDS)
+    monkeypatch.setattr("switchyard.aio.terminal.connect", impatient)
+    with showing_server() as (url, sent):
+        async with await AsyncTerminal.open(url) as terminal:
+            assert await asyncio.to_thread(sent.wait, WAIT_SECONDS)
+            await (await terminal._socket.ping())
+            read = 0
+            async for data in terminal:
+                assert data == b"line\n"
+                read += 1
+                if read == MESSAGES:
+                    break

@@ -16,7 +16,10 @@ import type { CallStream } from './call-stream.ts';
 
 /** Maximum bytes of one client message: a long paste. */
 const MESSAGE_BYTES_MAX = 1024 * 1024;
-/** A client that does not answer a ping before the next one is disconnected; pings also keep proxies from closing. */
+/**
+ * A client from which nothing arrives between two pings is disconnected, unless it is the shell that does not read. Pings
+ * also keep proxies from closing.
+ */
 const PING_MS = 30_000;
 const CLOSE = { normal: 1000, invalid: 1007, failed: 1011 } as const;
 
@@ -101,13 +104,15 @@ function send(socket: WebSocket, data: Buffer | string, binary: boolean): Promis
 }
 
 function ping(socket: WebSocket, clock: Clock): () => void {
-  let answered = true;
-  socket.on('pong', () => {
-    answered = true;
-  });
+  let isAlive = true;
+  const heard = () => {
+    isAlive = true;
+  };
+  socket.on('pong', heard).on('message', heard);
   const beat = () => {
-    if (!answered) return socket.terminate();
-    answered = false;
+    const isUnread = socket.isPaused; // with the pong of the client, which may be alive
+    if (!isAlive && !isUnread) return socket.terminate();
+    isAlive = isUnread;
     socket.ping();
     stop = clock.after(PING_MS, beat);
   };

@@ -97,6 +97,16 @@ async function signIn(tab: Page, key: string): Promise<void> {
   await tab.getByTestId('spent-today').waitFor();
 }
 
+/** A browser of its own, signed in by the first key. `prepare` gets its page before anything is loaded. */
+async function signedIn(prepare: (tab: Page) => unknown = () => {}): Promise<Page> {
+  const own = await browser.newContext({ viewport: WIDTHS.wide });
+  own.setDefaultTimeout(SHOWN_MS_MAX);
+  const tab = await own.newPage();
+  await prepare(tab);
+  await signIn(tab, stack.key);
+  return tab;
+}
+
 async function keepScreenshot(of: Page, name: string): Promise<void> {
   if (SCREENSHOTS) await of.screenshot({ path: join(SCREENSHOTS, `${name}.png`) });
 }
@@ -680,6 +690,43 @@ test('an operator creates an org, grants it credits, suspends and restores it', 
     await row.getByText(state, { exact: true }).waitFor();
     await until(async () => (await modelsOf()).error?.code).toBe(code);
   }
+});
+
+test('credits whose answer is lost are granted once when they are sent again', {
+  timeout: TEST_MS_MAX,
+}, async () => {
+  const reason = 'the answer is lost';
+  const granted = async () => {
+    const { data } = await api<{ data: { reason: string }[] }>('/v1/credits');
+    return data.filter((credit) => credit.reason === reason).length;
+  };
+  const tab = await signedIn();
+  await open('Billing', tab);
+  const dialog = tab.getByRole('dialog');
+  const fill = async () => {
+    await tab.getByRole('button', { name: 'Grant credits' }).click();
+    await dialog.getByLabel('Reason').fill(reason);
+  };
+  const grant = () => dialog.getByRole('button', { name: 'Grant', exact: true }).click();
+  let lost = false;
+  await tab.route('**/v1/credits', async (route) => {
+    if (lost || route.request().method() !== 'POST') return route.continue();
+    lost = true;
+    await route.fetch();
+    await route.abort('connectionreset');
+  });
+  await fill();
+  await grant();
+  await dialog.getByRole('alert').filter({ hasText: 'cannot be reached' }).waitFor();
+  expect(await granted()).toBe(1);
+  await grant();
+  await dialog.waitFor({ state: 'detached' });
+  expect(await granted()).toBe(1);
+  await fill();
+  await grant();
+  await dialog.waitFor({ state: 'detached' });
+  expect(await granted()).toBe(2);
+  await tab.context().close();
 });
 
 test('an operator sets the key of a maker, which makes its models available, and removes it', {

@@ -1,5 +1,5 @@
 // Calls of the API by the session cookie. The session's token against cross-site requests is kept in memory only.
-import { CSRF_HEADER, type SessionObject } from '@switchyard/contracts';
+import { CSRF_HEADER, IDEMPOTENCY_HEADER, type SessionObject } from '@switchyard/contracts';
 import { keepPreviousData, QueryClient, type UseQueryResult, useQuery } from '@tanstack/react-query';
 
 /** Sent when the token is not known yet: after a reload. */
@@ -65,6 +65,41 @@ function refusalOf(path: string, status: number, body: string): ApiError {
 
 export async function json<T>(path: string, options?: CallOptions): Promise<T> {
   return (await call(path, options)).json() as Promise<T>;
+}
+
+/** Sends a POST and resolves with its JSON. */
+export type Post = <T>(path: string, body?: unknown) => Promise<T>;
+
+/**
+ * Returns the POST of one dialog: what is sent again because its outcome is unknown has the key of the first attempt, and
+ * runs once (docs/idempotency.md).
+ */
+export function postOnce(): Post {
+  const keys = new Map<string, string>();
+  return async <T>(path: string, body?: unknown): Promise<T> => {
+    const request = JSON.stringify([path, body]);
+    const key = keys.get(request) ?? newKey();
+    keys.set(request, key);
+    try {
+      const answer = await json<T>(path, { method: 'POST', body, headers: { [IDEMPOTENCY_HEADER]: key } });
+      keys.delete(request);
+      return answer;
+    } catch (error) {
+      if (wasRefused(error)) keys.delete(request);
+      throw error;
+    }
+  };
+}
+
+/** Whether nothing was done. */
+function wasRefused(error: unknown): boolean {
+  return error instanceof ApiError && error.status < 500 && error.code !== 'idempotency_in_use';
+}
+
+/** Not `randomUUID`, which pages over plain HTTP lack. */
+function newKey(): string {
+  const bytes = [...crypto.getRandomValues(new Uint8Array(16))];
+  return bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 export const queries = new QueryClient({

@@ -3,7 +3,7 @@ import { Anchor, Button, Group, NativeSelect, Slider, Stack, Text, TextInput } f
 import type { ComputerObject, ComputerOptions } from '@switchyard/contracts';
 import { type FormEvent, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { json, refresh, useGet } from '../api/client.ts';
+import { refresh, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
 import { Dialog, useWork } from '../parts/action.tsx';
 import { DataTable, dollars, Status, sizeOf, When } from '../parts/show.tsx';
@@ -98,8 +98,8 @@ function CreateForm({
     event.preventDefault();
     const chosen = image === OWN_IMAGE ? ownImage : image;
     const body = { cpu: cores, memory_mb: memory, image: chosen, ...(name.trim() === '' ? {} : { name }) };
-    await work.run(async () => {
-      const { id } = await json<ComputerObject>('/v1/computers', { body });
+    await work.run(async (post) => {
+      const { id } = await post<ComputerObject>('/v1/computers', body);
       await refresh('/v1/computers');
       go(`/console/computers/${id}`);
     });

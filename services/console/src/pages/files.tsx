@@ -2,7 +2,7 @@
 import { Button, FileButton, Group, NativeSelect, Progress, Stack, Text, TextInput } from '@mantine/core';
 import { type ComputerObject, FILE_BYTES_MAX, type FileObject, WORKSPACE } from '@switchyard/contracts';
 import { useState } from 'react';
-import { call, refresh, upload, useGet } from '../api/client.ts';
+import { call, type Post, refresh, upload, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
 import { Confirm, Dialog, useWork, WorkForm } from '../parts/action.tsx';
 import { Download } from '../parts/download.tsx';
@@ -147,8 +147,8 @@ function CopyForm({
 }: CopyToComputerProps & { computers: readonly ComputerObject[] }) {
   const [computer, setComputer] = useState(computers[0]?.id ?? '');
   const [path, setPath] = useState(filename);
-  const copy = async () => {
-    await call(`/v1/computers/${computer}/upload`, { body: { file, path } });
+  const copy = async (post: Post) => {
+    await post(`/v1/computers/${computer}/upload`, { file, path });
     onClose();
   };
   return (

@@ -9,7 +9,7 @@ import {
   type Permission,
 } from '@switchyard/contracts';
 import { useState } from 'react';
-import { call, json, refresh, useGet } from '../api/client.ts';
+import { call, type Post, refresh, useGet } from '../api/client.ts';
 import { useMay, useSession } from '../api/session.ts';
 import { Confirm, Dialog, WorkForm } from '../parts/action.tsx';
 import { DataTable, dollars, Named, ShownOnce, When } from '../parts/show.tsx';
@@ -58,8 +58,8 @@ function KeyTable({ rows, onRotated }: { rows: readonly KeyObject[]; onRotated: 
     await call(`/v1/keys/${id}`, { method: 'DELETE' });
     await refresh('/v1/keys');
   };
-  const rotate = async (id: string) => {
-    onRotated(await json<CreatedKey>(`/v1/keys/${id}/rotate`, { body: {} }));
+  const rotate = async (post: Post, id: string) => {
+    onRotated(await post<CreatedKey>(`/v1/keys/${id}/rotate`, {}));
     await refresh('/v1/keys');
   };
   return (
@@ -93,7 +93,7 @@ function KeyTable({ rows, onRotated }: { rows: readonly KeyObject[]; onRotated: 
                 label="Rotate"
                 color="blue"
                 question={`${name} gets a new secret. The former one works for another hour.`}
-                work={() => rotate(id)}
+                work={(post) => rotate(post, id)}
               />
               <Confirm
                 label="Revoke"
@@ -121,7 +121,7 @@ function CreateKey({ onCreated }: { onCreated: (key: CreatedKey) => void }) {
   const [interval, setInterval] = useState<string>('month');
   const [models, setModels] = useState('');
   const [expires, setExpires] = useState('');
-  const create = async () => {
+  const create = async (post: Post) => {
     const list = models.split(/[\s,]+/).filter(Boolean);
     const body = {
       name,
@@ -130,7 +130,7 @@ function CreateKey({ onCreated }: { onCreated: (key: CreatedKey) => void }) {
       ...(list.length === 0 ? {} : { models: list }),
       ...(expires === '' ? {} : { expires_at: new Date(expires).toISOString() }),
     };
-    onCreated(await json<CreatedKey>('/v1/keys', { body }));
+    onCreated(await post<CreatedKey>('/v1/keys', body));
     await refresh('/v1/keys');
   };
   return (

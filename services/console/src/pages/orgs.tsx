@@ -8,7 +8,7 @@ import {
   type UpdateOrgRequest,
 } from '@switchyard/contracts';
 import { useState } from 'react';
-import { call, json, refresh, useGet } from '../api/client.ts';
+import { call, type Post, refresh, useGet } from '../api/client.ts';
 import { useMay, useSession } from '../api/session.ts';
 import { Confirm, Dialog, WorkForm } from '../parts/action.tsx';
 import { GrantCredits } from '../parts/grant-credits.tsx';
@@ -142,9 +142,9 @@ function CreateOrg({ onCreated }: { onCreated: (org: CreatedOrg) => void }) {
   const [billing, setBilling] = useState<OrgObject['billing']>('postpaid');
   const [amount, setAmount] = useState<number | string>('');
   const field = billing === 'prepaid' ? 'credits' : 'monthly_limit';
-  const create = async () => {
+  const create = async (post: Post) => {
     const body = { name, billing, ...(amount === '' ? {} : { [field]: Number(amount) }) };
-    onCreated(await json<CreatedOrg>('/v1/orgs', { body }));
+    onCreated(await post<CreatedOrg>('/v1/orgs', body));
     await refresh('/v1/orgs');
   };
   return (

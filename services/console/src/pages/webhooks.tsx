@@ -7,7 +7,7 @@ import {
   type WebhookWithSecret,
 } from '@switchyard/contracts';
 import { useState } from 'react';
-import { call, json, refresh, useGet } from '../api/client.ts';
+import { call, type Post, refresh, useGet } from '../api/client.ts';
 import { refreshSoon, useLiveEvents } from '../api/live.ts';
 import { useMay } from '../api/session.ts';
 import { Confirm, Dialog, useWork, WorkForm } from '../parts/action.tsx';
@@ -121,9 +121,7 @@ function WebhookTable({ rows, onRotated, onChosen }: WebhookTableProps) {
                 label="New secret"
                 color="blue"
                 question="For a day the former secret signs too, so that you can switch."
-                work={async () =>
-                  onRotated(await json<WebhookWithSecret>(`/v1/webhooks/${id}/rotate`, { method: 'POST' }))
-                }
+                work={async (post) => onRotated(await post<WebhookWithSecret>(`/v1/webhooks/${id}/rotate`))}
               />
               <Confirm
                 label="Delete"
@@ -214,9 +212,9 @@ function CreateWebhook({ onCreated }: { onCreated: (webhook: WebhookWithSecret) 
   const [url, setUrl] = useState('');
   const [events, setEvents] = useState<string[]>(['*']);
   const [description, setDescription] = useState('');
-  const create = async () => {
+  const create = async (post: Post) => {
     const body = { url, events, ...(description === '' ? {} : { description }) };
-    onCreated(await json<WebhookWithSecret>('/v1/webhooks', { body }));
+    onCreated(await post<WebhookWithSecret>('/v1/webhooks', body));
     await refresh('/v1/webhooks');
   };
   return (

@@ -2,23 +2,25 @@
 import { Button, type ButtonProps, Group, Modal, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { type FormEvent, type ReactNode, useState } from 'react';
+import { type Post, postOnce } from '../api/client.ts';
 import { Failure } from './state.tsx';
 
 interface Work {
   readonly busy: boolean;
   readonly error: Error | null;
-  /** Resolves with whether the work succeeded. */
-  run(work: () => Promise<unknown>): Promise<boolean>;
+  /** Resolves with whether the work succeeded. In a dialog, it sends its POSTs by `post`. */
+  run(work: (post: Post) => Promise<unknown>): Promise<boolean>;
 }
 
 export function useWork(): Work {
   const [state, setState] = useState<{ busy: boolean; error: Error | null }>({ busy: false, error: null });
+  const [post] = useState(postOnce);
   return {
     ...state,
     async run(work) {
       setState({ busy: true, error: null });
       try {
-        await work();
+        await work(post);
         setState({ busy: false, error: null });
         return true;
       } catch (error) {
@@ -33,7 +35,7 @@ interface WorkFormProps {
   /** Label of the button. */
   readonly action: string;
   readonly disabled?: boolean;
-  readonly work: () => Promise<unknown>;
+  readonly work: (post: Post) => Promise<unknown>;
   readonly children: ReactNode;
 }
 
@@ -60,37 +62,43 @@ export function WorkForm({ action, disabled = false, work, children }: WorkFormP
 interface ConfirmProps extends Omit<ButtonProps, 'children'> {
   readonly label: string;
   readonly question: string;
-  readonly work: () => Promise<unknown>;
+  readonly work: (post: Post) => Promise<unknown>;
 }
 
 /** A button that asks for confirmation first. */
 export function Confirm({ label, question, work, ...button }: ConfirmProps) {
   const [opened, { open, close }] = useDisclosure(false);
-  const action = useWork();
   return (
     <>
       <Button variant="light" color="red" size="compact-sm" {...button} onClick={open}>
         {label}
       </Button>
       <Modal opened={opened} onClose={close} title={label} closeButtonProps={{ 'aria-label': 'Close' }}>
-        <Stack>
-          <Text size="sm">{question}</Text>
-          {action.error && <Failure error={action.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close} data-autofocus>
-              Cancel
-            </Button>
-            <Button
-              color="red"
-              loading={action.busy}
-              onClick={async () => (await action.run(work)) && close()}
-            >
-              {label}
-            </Button>
-          </Group>
-        </Stack>
+        <Confirmation label={label} question={question} work={work} onClose={close} />
       </Modal>
     </>
+  );
+}
+
+interface ConfirmationProps extends Pick<ConfirmProps, 'label' | 'question' | 'work'> {
+  readonly onClose: () => void;
+}
+
+function Confirmation({ label, question, work, onClose }: ConfirmationProps) {
+  const action = useWork();
+  return (
+    <Stack>
+      <Text size="sm">{question}</Text>
+      {action.error && <Failure error={action.error} />}
+      <Group justify="flex-end">
+        <Button variant="default" onClick={onClose} data-autofocus>
+          Cancel
+        </Button>
+        <Button color="red" loading={action.busy} onClick={async () => (await action.run(work)) && onClose()}>
+          {label}
+        </Button>
+      </Group>
+    </Stack>
   );
 }
 

@@ -1,7 +1,7 @@
 // Grants credits to this org, or to another one.
 import { NumberInput, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { call, refresh } from '../api/client.ts';
+import { type Post, refresh } from '../api/client.ts';
 import { WorkForm } from './action.tsx';
 
 interface GrantCreditsProps {
@@ -13,8 +13,8 @@ interface GrantCreditsProps {
 export function GrantCredits({ path, onGranted }: GrantCreditsProps) {
   const [amount, setAmount] = useState<number | string>(10);
   const [reason, setReason] = useState('');
-  const grant = async () => {
-    await call(path, { body: { amount: Number(amount), reason } });
+  const grant = async (post: Post) => {
+    await post(path, { amount: Number(amount), reason });
     await refresh('/v1/account', '/v1/credits');
     onGranted();
   };

@@ -821,6 +821,30 @@ test('nothing that the console does is refused by its policy, and no page throws
   expect(errors).toEqual([]);
 });
 
+test('signing out that fails says so, and one by an old token takes a new one', {
+  timeout: TEST_MS_MAX,
+}, async () => {
+  const tab = await signedIn();
+  const signOut = () => tab.getByRole('button', { name: 'Sign out' }).click();
+  const error = { code: 'service_unavailable', message: 'Not now.' };
+  await tab.route('**/v1/session', (route) =>
+    route.request().method() === 'DELETE'
+      ? route.fulfill({ status: 503, json: { error } })
+      : route.continue(),
+  );
+  await signOut();
+  await tab.getByRole('alert').filter({ hasText: error.message }).waitFor();
+  expect(await tab.getByRole('heading', { name: 'Sign in to Switchyard' }).count()).toBe(0);
+  await tab.unrouteAll();
+  const headers = { authorization: `Bearer ${stack.key}` };
+  await tab.context().request.post(`${stack.url}/v1/session`, { headers }); // as another tab does
+  await signOut();
+  await tab.getByRole('heading', { name: 'Sign in to Switchyard' }).waitFor();
+  await tab.reload();
+  await tab.getByRole('heading', { name: 'Sign in to Switchyard' }).waitFor();
+  await tab.context().close();
+});
+
 test('signing out ends the session', { timeout: TEST_MS_MAX }, async () => {
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: 'Sign in to Switchyard' }).waitFor();

@@ -18,13 +18,15 @@ import { signOut } from './api/client.ts';
 import { useLiveState } from './api/live.ts';
 import { useSession } from './api/session.ts';
 import { PAGES } from './pages.ts';
+import { useWork } from './parts/action.tsx';
 import { Boundary } from './parts/boundary.tsx';
-import { Loading } from './parts/state.tsx';
+import { Failure, Loading } from './parts/state.tsx';
 
 export function Shell() {
   const [opened, { toggle, close }] = useDisclosure(false);
   const [path] = useLocation();
   const { permissions } = useSession().key;
+  const leaving = useWork();
   // biome-ignore lint/correctness/useExhaustiveDependencies: another page was chosen
   useEffect(close, [path]);
   return (
@@ -52,7 +54,7 @@ export function Shell() {
             </Text>
             {allows(permissions, 'usage:read') && <LiveBadge />}
           </Group>
-          <Account />
+          <Account isLeaving={leaving.busy} onLeave={() => void leaving.run(signOut)} />
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="xs" aria-label="Pages">
@@ -71,6 +73,7 @@ export function Shell() {
         <NavLink component="a" href="/docs" label="API reference" mt="auto" />
       </AppShell.Navbar>
       <AppShell.Main id="main">
+        {leaving.error && <Failure error={leaving.error} />}
         <Boundary key={path}>
           <Suspense fallback={<Loading />}>
             <Switch>
@@ -114,7 +117,7 @@ function LiveBadge() {
   );
 }
 
-function Account() {
+function Account({ isLeaving, onLeave }: { isLeaving: boolean; onLeave: () => void }) {
   const { key } = useSession();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const isDark =
@@ -132,7 +135,7 @@ function Account() {
       >
         <ThemeIcon />
       </ActionIcon>
-      <Button variant="default" size="compact-sm" onClick={() => void signOut()}>
+      <Button variant="default" size="compact-sm" loading={isLeaving} onClick={onLeave}>
         Sign out
       </Button>
     </Group>

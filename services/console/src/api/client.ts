@@ -156,9 +156,25 @@ function optionsOf(by: { key: string } | { token: string } | null): CallOptions 
   return { method: 'POST', headers: { authorization: `Bearer ${by.key}` } };
 }
 
+/** @throws Error when the session may still be open; then it is kept here, too */
 export async function signOut(): Promise<void> {
-  await call('/v1/session', { method: 'DELETE' }).catch(() => {});
+  try {
+    await endSession();
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 401)) throw error; // 401: it has ended already
+  }
   forgetSession();
+}
+
+async function endSession(): Promise<void> {
+  const end = () => call('/v1/session', { method: 'DELETE' });
+  try {
+    await end();
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 'csrf_token_invalid')) throw error;
+    await signIn(null); // another tab has signed in: its token is taken
+    await end();
+  }
 }
 
 /** The next one to sign in here may be of another org. */

@@ -534,6 +534,51 @@ test('every other type of model is tried in the playground, and the code of each
   await rm(folder, { recursive: true });
 });
 
+/** Keeps the microphone's track as `track`, and waits for `allow()` before it is given. */
+const MICROPHONE_ON_WINDOW = `
+  const ask = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+  navigator.mediaDevices.getUserMedia = async (wish) => {
+    await new Promise((resolve) => { window.allow = resolve; });
+    const microphone = await ask(wish);
+    [window.track] = microphone.getTracks();
+    return microphone;
+  };`;
+
+test('the microphone is off once a recording ends or its page is left', {
+  timeout: TEST_MS_MAX,
+}, async () => {
+  const tab = await signedIn((fresh) => fresh.addInitScript(MICROPHONE_ON_WINDOW));
+  const record = async () => {
+    await open('Playground', tab);
+    await tab.getByRole('tab', { name: 'Transcription' }).click();
+    await tab.evaluate('delete window.track; delete window.allow');
+    await tab.getByRole('button', { name: 'Record' }).click();
+    await until(() => tab.evaluate('typeof allow')).toBe('function');
+  };
+  const trackState = () => tab.evaluate('window.track?.readyState');
+  await record();
+  expect(await tab.getByRole('button', { name: 'Record' }).isDisabled()).toBe(true);
+  await tab.evaluate('allow()');
+  const stop = tab.getByRole('button', { name: 'Stop recording' });
+  await stop.waitFor();
+  expect(await trackState()).toBe('live');
+  await stop.click();
+  await tab.getByText('recording.webm', { exact: true }).waitFor();
+  expect(await trackState()).toBe('ended');
+
+  await record();
+  await tab.evaluate('allow()');
+  await stop.waitFor();
+  await open('Overview', tab);
+  await until(trackState).toBe('ended');
+
+  await record();
+  await open('Overview', tab);
+  await tab.evaluate('allow()');
+  await until(trackState).toBe('ended');
+  await tab.context().close();
+});
+
 test('a computer shows its files, metrics, commands, events and ports', {
   timeout: TEST_MS_MAX,
 }, async () => {

@@ -15,6 +15,9 @@ const LOAD_AGAIN = `addEventListener('error', ({ target }) => {
   if (target instanceof HTMLScriptElement) location.reload();
 }, true);`;
 
+/** One that pages may use without a question. */
+const MICROPHONE = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'];
+
 export interface OpenBrowser {
   readonly browser: Browser;
   /** A context whose pages load again when a script of theirs could not be loaded. Not for pages with refused scripts. */
@@ -26,7 +29,7 @@ export interface OpenBrowser {
 export async function openBrowser(): Promise<OpenBrowser> {
   const container = await new Docker().createContainer({
     Image: STANDARD_IMAGE,
-    Cmd: ['chromium', '--headless', '--remote-debugging-port=0', 'about:blank'],
+    Cmd: ['chromium', '--headless', '--remote-debugging-port=0', ...MICROPHONE, 'about:blank'],
     HostConfig: { NetworkMode: 'host', AutoRemove: true, Init: true },
   });
   const remove = () => container.remove({ force: true }).catch(() => {}); // it goes by itself, too

@@ -1,6 +1,6 @@
 // Transcription: a chosen or recorded audio file as text.
 import { Button, FileInput, Group, Paper, Text } from '@mantine/core';
-import { useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { Failure } from '../parts/state.tsx';
 import { ModelChoice, OneCall, type TypeProps } from './model-trial.tsx';
 
@@ -47,35 +47,56 @@ export default function Transcription({ models }: TypeProps) {
   );
 }
 
+type Recording = 'off' | 'asked' | 'on';
+
 function Recorder({ onRecorded }: { onRecorded: (file: File) => void }) {
-  const recorder = useRef<MediaRecorder | null>(null);
-  const [recording, setRecording] = useState(false);
+  const [state, setState] = useState<Recording>('off');
   const [error, setError] = useState<Error | null>(null);
+  const microphone = useRef<MediaStream | null>(null);
+  const isLeft = useRef(false);
+  /** A recording ends with its tracks. */
+  const stop = () => {
+    for (const track of microphone.current?.getTracks() ?? []) track.stop();
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the page is left
+  useEffect(
+    () => () => {
+      isLeft.current = true;
+      stop();
+    },
+    [],
+  );
   const start = async () => {
+    setState('asked');
     try {
-      const microphone = await navigator.mediaDevices.getUserMedia({ audio: true });
+      microphone.current = await navigator.mediaDevices.getUserMedia({ audio: true });
+      if (isLeft.current) return stop();
       const parts: Blob[] = [];
-      const mediaRecorder = new MediaRecorder(microphone);
-      recorder.current = mediaRecorder;
-      mediaRecorder.ondataavailable = ({ data }) => parts.push(data);
-      mediaRecorder.onstop = () => {
-        for (const track of microphone.getTracks()) track.stop();
-        const type = mediaRecorder.mimeType.split(';')[0] as string;
+      const recorder = new MediaRecorder(microphone.current);
+      recorder.ondataavailable = ({ data }) => parts.push(data);
+      recorder.onstop = () => {
+        const type = recorder.mimeType.split(';')[0] as string;
         onRecorded(new File(parts, `recording.${type.endsWith('mp4') ? 'm4a' : 'webm'}`, { type }));
-        setRecording(false);
+        setState('off');
       };
-      mediaRecorder.start();
+      recorder.start();
       setError(null);
-      setRecording(true);
+      setState('on');
     } catch {
+      stop();
+      setState('off');
       setError(new Error('There is no microphone, or this page may not use it. Choose a file instead.'));
     }
   };
   return (
     <>
       <Group>
-        <Button variant="default" onClick={() => (recording ? recorder.current?.stop() : void start())}>
-          {recording ? 'Stop recording' : 'Record'}
+        <Button
+          variant="default"
+          disabled={state === 'asked'}
+          onClick={() => (state === 'on' ? stop() : void start())}
+        >
+          {state === 'on' ? 'Stop recording' : 'Record'}
         </Button>
       </Group>
       {error && <Failure error={error} />}

@@ -835,6 +835,7 @@ test('no page has a fault that axe finds, in either theme', { timeout: TEST_MS_M
         faults.push(`${name} ${width}: is wider than the screen`);
       for (const theme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme: theme });
+        await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished))'); // of colors
         await keepScreenshot(page, `${name.toLowerCase()}-${width}-${theme}`);
         // Themes differ in colors only.
         const found = await axeFaults(theme === 'dark' ? ['color-contrast'] : undefined);

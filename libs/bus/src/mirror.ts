@@ -20,6 +20,8 @@ const RELOAD_MS = 5_000;
 interface MirrorOptions {
   /** Whether the bucket has a tick. */
   tick: boolean;
+  /** Measures the age of values. Default: the process's own clock. */
+  clock?: { monotonic(): number };
 }
 
 /** Starts mirroring; resolves when all present entries are loaded. */
@@ -45,6 +47,7 @@ export class Mirror<V> {
   readonly #bus: Bus;
   readonly #bucket: Bucket<V>;
   readonly #tick: boolean;
+  readonly #clock: { monotonic(): number };
   readonly #onChange = new Set<ChangeListener<V>>();
   #entries = new Map<string, V>();
   /** When each value was received, on the monotonic clock. */
@@ -65,10 +68,15 @@ export class Mirror<V> {
   #reloading = false;
   #closed = false;
 
-  constructor(bus: Bus, bucket: Bucket<V>, { tick }: MirrorOptions) {
+  constructor(
+    bus: Bus,
+    bucket: Bucket<V>,
+    { tick, clock = { monotonic: () => performance.now() } }: MirrorOptions,
+  ) {
     this.#bus = bus;
     this.#bucket = bucket;
     this.#tick = tick;
+    this.#clock = clock;
   }
 
   /** Whether memory is up to date at this moment. */
@@ -100,7 +108,7 @@ export class Mirror<V> {
    */
   ageMs(key: string): number {
     const receivedAt = this.#entries.has(key) ? this.#receivedAt.get(key) : undefined;
-    return receivedAt === undefined ? Number.POSITIVE_INFINITY : performance.now() - receivedAt;
+    return receivedAt === undefined ? Number.POSITIVE_INFINITY : this.#clock.monotonic() - receivedAt;
   }
 
   /**
@@ -215,7 +223,7 @@ export class Mirror<V> {
     }
     try {
       const { value } = this.#bucket.read(entry);
-      this.#receivedAt.set(entry.key, performance.now());
+      this.#receivedAt.set(entry.key, this.#clock.monotonic());
       map.set(entry.key, value);
       tell(value);
     } catch (error) {

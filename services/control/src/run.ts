@@ -47,7 +47,7 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const knownOrgs = await mirrorBucket(bus, orgs, { tick: false });
   const stopTicking = keepTicking(bus, [keys, orgs, providerKeys], logger);
   const sweepingKeys = keepSweepingKeys({ keys, known, events, clock, logger });
-  const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), { tick: false });
+  const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), { tick: false, clock });
   const computers = await computerOperations({ config, bus, logger, clock }, events, new Hosts(hosts));
   const sweeping = keepSweeping(computers);
   const admission = admitHostEvents(computers);

@@ -10,6 +10,7 @@ import {
 import { ServiceError } from '@switchyard/contracts';
 import {
   ByteBudget,
+  type Clock,
   countDroppedRefusals,
   type Running,
   type ServiceDeps,
@@ -78,7 +79,7 @@ export async function start({
   const journals = await openJournal({ bus, folder, events, clock, logger });
   const publicUrl = config.SWITCHYARD_PUBLIC_URL;
   const computersOn = config.SWITCHYARD_COMPUTERS !== 'off';
-  const { findHost, beats } = await openHosts(bus, computersOn);
+  const { findHost, beats } = await openHosts(bus, clock, computersOn);
   const now = () => clock.now();
   const urlSecret =
     config.SWITCHYARD_URL_SECRET ?? (await ensureUrlSecret(await openBucket(bus, 'system'), clock.now()));
@@ -165,10 +166,10 @@ export async function start({
 }
 
 /** Finds the host of a computer, by its placement and the hosts' heartbeats. */
-async function openHosts(bus: Bus, enabled: boolean) {
+async function openHosts(bus: Bus, clock: Clock, enabled: boolean) {
   const placements = await openBucket(bus, 'computer-placements');
   const computers = await openBucket(bus, 'computers');
   const hosts = await openBucket(bus, 'hosts');
-  const beats = await mirrorBucket(bus, hosts, { tick: false });
+  const beats = await mirrorBucket(bus, hosts, { tick: false, clock });
   return { findHost: hostFinder({ placements, computers, enabled, hosts, beats }), beats };
 }

@@ -398,7 +398,6 @@ describe('images of others', () => {
     for (const image of [
       'localhost:5000/x',
       '127.0.0.1/x',
-      'no such image',
       'registry.invalid/x/y:1',
       'switchyard/debian:12',
     ]) {

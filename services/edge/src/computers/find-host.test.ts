@@ -4,7 +4,6 @@ import {
   type ComputerPlacement,
   type ComputerRecord,
   computerPlacement,
-  HOST_SILENT_MS_MAX,
   type HostHeartbeat,
   newComputerRecord,
   newId,
@@ -28,8 +27,12 @@ let clock: FakeClock;
 let find: FindHost;
 /** Keys that were read from the store. */
 let asked: string[];
-/** Monotonic time of each host's last heartbeat. */
+/** Monotonic time at which each host's last heartbeat came into memory. */
 let heard: Map<string, number>;
+
+/** The last heartbeats in the bucket. */
+let stored: Map<string, HostHeartbeat>;
+const BEAT = { at: '2026-11-26T12:00:00.000Z' } as HostHeartbeat;
 
 beforeAll(async () => {
   nats = await startNats();
@@ -45,6 +48,7 @@ beforeEach(() => {
   clock = new FakeClock();
   asked = [];
   heard = new Map([[HOST, clock.monotonic()]]);
+  stored = new Map([[HOST, BEAT]]);
   const ageMs = (host: string) => clock.monotonic() - (heard.get(host) ?? Number.NEGATIVE_INFINITY);
   find = hostFinder({
     placements: {
@@ -56,11 +60,11 @@ beforeEach(() => {
     computers,
     hosts: {
       get: async (key) => {
-        const value = { id: key } as HostHeartbeat;
-        return ageMs(key) <= HOST_SILENT_MS_MAX ? { key, value, revision: 1 } : null;
+        const value = stored.get(key);
+        return value ? { key, value, revision: 1 } : null;
       },
     },
-    beats: { ageMs },
+    beats: { ageMs, peek: (host) => (heard.has(host) ? BEAT : null) },
     enabled: true,
   });
 });
@@ -126,6 +130,14 @@ describe('the host of a computer', () => {
     await expect(find(ORG, id)).rejects.toMatchObject({ code: 'service_unavailable' });
     await computers.delete(recordKey({ host: HOST, org: ORG, id }));
     await expect(find(ORG, id)).rejects.toMatchObject(NOT_FOUND);
+  });
+
+  test('is found by a heartbeat in the bucket that is not in memory yet', async () => {
+    const { id } = await made();
+    clock.advance(3_600_000);
+    await expect(find(ORG, id)).rejects.toMatchObject({ code: 'service_unavailable' });
+    stored.set(HOST, { ...BEAT, at: '2026-11-26T13:00:00.000Z' });
+    expect(await find(ORG, id)).toBe(HOST);
   });
 
   test('that sends heartbeats again is found again', async () => {

@@ -23,7 +23,7 @@ interface FindHostOptions {
   readonly enabled: boolean;
   readonly hosts: Pick<Bucket<HostHeartbeat>, 'get'>;
   /** Mirror of `hosts` in memory, which may lag a little. */
-  readonly beats: Pick<Mirror<HostHeartbeat>, 'ageMs'>;
+  readonly beats: Pick<Mirror<HostHeartbeat>, 'ageMs' | 'peek'>;
 }
 
 /**
@@ -35,6 +35,11 @@ export type FindHost = (org: string, id: string) => Promise<string>;
 export function hostFinder({ placements, computers, enabled, hosts, beats }: FindHostOptions): FindHost {
   const remembered = new Map<string, string>();
   const isSilent = (host: string) => beats.ageMs(host) > HOST_SILENT_MS_MAX;
+  /** Whether the bucket has a heartbeat that is not in memory. It drops those of silent hosts. */
+  const hasNewerBeat = async (host: string) => {
+    const last = await hosts.get(host);
+    return last !== null && last.value.at !== beats.peek(host)?.at;
+  };
   return async (org, id) => {
     requireComputers(enabled);
     const key = placementKey(org, id);
@@ -52,8 +57,7 @@ export function hostFinder({ placements, computers, enabled, hosts, beats }: Fin
     const { state } = entry.value;
     // A host may still refuse a computer in creation, which then goes to another host.
     if (state !== 'creating') remember(remembered, key, host, REMEMBERED_MAX);
-    // The bucket drops the heartbeat of a silent host.
-    if (isSilent(host) && (await hosts.get(host)) === null)
+    if (isSilent(host) && !(await hasNewerBeat(host)))
       throw new ServiceError(
         'service_unavailable',
         `Computer ${id} is unreachable because its host is silent. Retry later.`,

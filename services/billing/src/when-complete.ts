@@ -14,14 +14,25 @@ interface WhenComplete {
 /**
  * @throws ServiceError `service_unavailable` when the sums are not whole within `CATCH_UP_MS_MAX`; the errors of `read`
  */
-export async function whenComplete<T>(
-  { accounts, progress, clock }: WhenComplete,
-  read: () => Promise<T>,
-): Promise<T> {
+export async function whenComplete<T>(deps: WhenComplete, read: () => Promise<T>): Promise<T> {
+  const { accounts, progress, clock } = deps;
   const deadline = clock.monotonic() + CATCH_UP_MS_MAX;
   for (;;) {
     const found = await accounts.lock.run(async () => (progress.complete ? { value: await read() } : null));
     if (found) return found.value;
+    await untilComplete(deps, deadline);
+  }
+}
+
+/**
+ * For reads that take too long to keep batches waiting.
+ * @throws ServiceError `service_unavailable` as `whenComplete`
+ */
+export async function untilComplete(
+  { progress, clock }: Omit<WhenComplete, 'accounts'>,
+  deadline = clock.monotonic() + CATCH_UP_MS_MAX,
+): Promise<void> {
+  while (!progress.complete) {
     const leftMs = deadline - clock.monotonic();
     if (leftMs <= 0)
       throw new ServiceError('service_unavailable', 'the sums of the ledger are being recovered', {

@@ -24,29 +24,39 @@ type Ask = OperationRequest<'refunds.create'>;
 
 /**
  * A repeated `refund_id` returns the refund that it created.
- * @throws ServiceError `charge_not_found`, `refund_exceeds_charge`; `service_unavailable` when the event is stored and
- * not booked in time
+ * @throws ServiceError `charge_not_found`, `refund_exceeds_charge`; `service_unavailable` when the event may be stored,
+ * and is not known to be booked
  */
 export async function refundsCreate(
   ask: Ask,
   deps: BillingDeps,
 ): Promise<OperationResponse<'refunds.create'>> {
-  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-    await catchUp(deps);
-    const { charge, requestId } = await findCharge(ask, deps);
-    const booked = await takenBack(charge, deps);
-    const made = [...booked.values()].find(({ refund }) => refund?.id === ask.refund_id);
-    if (made) return shown(made, charge, booked);
-    const left = leftOf(charge, booked);
-    const amount = ask.body.amount === undefined ? left : parseDollars(ask.body.amount);
-    const number = placeOf(charge, booked);
-    if (amount > left || amount <= 0n || number === null) throw exceeds(charge, left, number);
-    await publish({ ask, charge: charge._id, requestId, number, amount }, deps);
+  let mayExist = false;
+  try {
+    for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+      await catchUp(deps);
+      const { charge, requestId } = await findCharge(ask, deps);
+      const booked = await takenBack(charge, deps);
+      const made = [...booked.values()].find(({ refund }) => refund?.id === ask.refund_id);
+      if (made) return shown(made, charge, booked);
+      const left = leftOf(charge, booked);
+      const amount = ask.body.amount === undefined ? left : parseDollars(ask.body.amount);
+      const number = placeOf(charge, booked);
+      if (amount > left || amount <= 0n || number === null) throw exceeds(charge, left, number);
+      mayExist = true;
+      await publish({ ask, charge: charge._id, requestId, number, amount }, deps);
+    }
+  } catch (error) {
+    if (!mayExist || error instanceof ServiceError) throw error;
+    throw unconfirmed(error);
   }
-  throw new ServiceError(
-    'service_unavailable',
-    'the refund could not be booked in time, and may be yet: look for it in /v1/logs before you repeat it',
-  );
+  throw unconfirmed();
+}
+
+function unconfirmed(cause?: unknown): ServiceError {
+  const message =
+    'The refund could not be confirmed, and may exist. Look for it in /v1/logs before you repeat it.';
+  return new ServiceError('service_unavailable', message, { cause });
 }
 
 interface Found {

@@ -101,6 +101,20 @@ describe('the parts of a range', () => {
     ]);
   });
 
+  test('are hours for a day of UTC that goes on, on another wall clock', () => {
+    const query = { from: '2026-11-18T00:00:00Z', to: '2026-11-30T00:00:00Z', tz: 'Europe/Berlin' };
+    const segments = segmentsOf(usageRange({ ...query, interval: 'day' }, NOW));
+    const today = Date.parse('2026-11-20T00:00:00Z');
+    expect(segments.filter(({ source }) => source === 'days').map(({ from }) => from)).toEqual([
+      Date.parse('2026-11-18T00:00:00Z'),
+      Date.parse('2026-11-19T00:00:00Z'),
+    ]);
+    const ongoing = segments.filter(({ from }) => from >= today);
+    expect(ongoing.every(({ source, takenFrom }) => source === 'hours' && takenFrom === undefined)).toBe(
+      true,
+    );
+  });
+
   test('are days inside the months of another wall clock, and quarters around their ends', () => {
     const query = { from: '2026-09-30T22:00:00Z', to: '2026-11-30T23:00:00Z', tz: 'Europe/Berlin' };
     expect(partsOf({ ...query, interval: 'month' })).toEqual([

@@ -22,6 +22,8 @@ export interface UsageRange {
   readonly only: { readonly group: Group; readonly value: string } | null;
   /** The wall clock of the intervals. */
   readonly zone: Zone;
+  /** When it was asked for. */
+  readonly askedAt: number;
 }
 
 /** Default length of a range without `from`. */
@@ -66,7 +68,7 @@ export function usageRange(query: UsageQuery, now: number): UsageRange {
   const from =
     query.from === undefined && interval !== null ? intervalStart(interval, earliest, zone) : earliest;
   if (from >= to) throw invalidParam('from', `must be before to (${iso(to)})`);
-  return { from, to, interval, groupBy: query.group_by ?? null, only: onlyOf(query), zone };
+  return { from, to, interval, groupBy: query.group_by ?? null, only: onlyOf(query), zone, askedAt: now };
 }
 
 /** Sums are kept for one dimension at a time: one filter is allowed, and no grouping but its own. */

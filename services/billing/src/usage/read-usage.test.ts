@@ -16,7 +16,7 @@ import { entryOf } from '../store/entry-of.ts';
 import { LedgerWriter } from '../store/ledger-writer.ts';
 import { usageRange } from './range.ts';
 import { readUsage } from './read-usage.ts';
-import { OTHER_VALUES, TAG_VALUES_MAX } from './tally.ts';
+import { OTHER_VALUES, TAG_VALUES_MAX, Tally } from './tally.ts';
 
 /** Generous: hundreds of queries to a database that other tests share. */
 
@@ -159,6 +159,27 @@ describe('the same money at every interval and grouping', () => {
     expect(data.find(({ group }) => group === OTHER_VALUES)).toMatchObject({ calls: 500, cost: 125_250e-9 });
     expect(data.some(({ group }) => group === 'u500')).toBe(true);
     expect(data.some(({ group }) => group === 'u499')).toBe(false);
+  });
+
+  test('by a tag, in many intervals: exact for each value and for none, and refused beyond the rows of an answer', () => {
+    const range = usageRange(
+      { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z', interval: 'minute' },
+      TIME.getTime(),
+    );
+    const tallyOf = (values: number) => {
+      const tally = new Tally({ ...range, groupBy: 'tag:team' });
+      for (let at = range.from; at < range.to; at += 60_000)
+        for (let i = 0; i < values; i++)
+          tally.add({ at, group: i === 0 ? null : `team_${i}`, amounts: { calls: 1n, cost: BigInt(i + 1) } });
+      return tally;
+    };
+    const last = tallyOf(17).rows().data.slice(-17);
+    expect(last.map(({ group, cost }) => [group, parseDollars(cost)])).toEqual(
+      Array.from({ length: 17 }, (_, i) => [i === 16 ? null : `team_${16 - i}`, BigInt(17 - i)]),
+    );
+    expect(() => tallyOf(20).rows()).toThrow(
+      expect.objectContaining({ code: 'invalid_request', param: 'from' }),
+    );
   });
 
   test('and nothing of it to an org that has none', async () => {

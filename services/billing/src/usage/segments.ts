@@ -1,9 +1,12 @@
 // Splits a range by source: whole days from day sums, hours beside them from their quarters, and the rest from the
 // ledger. Pure.
-import { DAY_MS, QUARTER_MS } from '../store/buckets.ts';
+import { DAY_MS, HOUR_MS, QUARTER_MS } from '../store/buckets.ts';
 import { intervalStarts } from './intervals.ts';
 import type { UsageRange } from './range.ts';
 import { isUtc } from './zone.ts';
+
+/** Almost all charges are booked this soon. */
+const LATE_MS = HOUR_MS;
 
 /** A part of the range; `from` is inclusive, `to` is exclusive. */
 export interface Segment {
@@ -40,15 +43,20 @@ interface Part {
 
 /**
  * Days of another wall clock. Each day of UTC counts where most of it lies, and the quarters of the rest move to the
- * interval they belong to. So at most half of a year's hours are read; in Europe, a twelfth.
+ * interval they belong to. So at most half of a year's hours are read; in Europe, a twelfth. A day that may still get
+ * charges is read by its hours alone: sums of days and of hours change one after the other.
  */
-function daysOfAnotherClock({ zone }: UsageRange, { from, to }: Omit<Part, 'hasDays'>): Segment[] {
+function daysOfAnotherClock({ zone, askedAt }: UsageRange, { from, to }: Omit<Part, 'hasDays'>): Segment[] {
   const whole = within(from, to, DAY_MS);
   if (!whole) return [{ source: 'hours', from, to }];
   const starts = intervalStarts('day', whole.from, whole.to, zone);
   const segments: Segment[] = [{ source: 'hours', from, to: whole.from }];
   for (let day = whole.from, next = 0; day < whole.to; day += DAY_MS) {
     const end = day + DAY_MS;
+    if (end > askedAt - LATE_MS) {
+      segments.push({ source: 'hours', from: day, to: end });
+      continue;
+    }
     while ((starts[next] ?? Infinity) <= day) next += 1;
     const inside: number[] = [];
     for (let i = next; (starts[i] ?? Infinity) < end; i += 1) inside.push(starts[i] ?? end);

@@ -8,7 +8,9 @@ import { intervalStarts } from './intervals.ts';
 import { isTagGroup, type UsageRange } from './range.ts';
 
 /** Maximum number of rows in one answer. */
-const ROWS_MAX = 50_000;
+export const ROWS_MAX = 50_000;
+/** Before rare values of a tag are added up as one: about 80 MB. */
+const CELLS_MAX = 4 * ROWS_MAX;
 /** Values of a tag with rows of their own: those that cost most. */
 export const TAG_VALUES_MAX = 1_000;
 /** The row of all other values of a tag. */
@@ -51,18 +53,19 @@ export class Tally {
     const id = `${from}/${group === null ? '' : `=${group}`}`;
     const found = this.#cells.get(id);
     if (found) return found;
-    if (this.#cells.size >= ROWS_MAX && group !== OTHER_VALUES) {
-      if (isTagGroup(this.#range.groupBy)) return this.#cellOf(from, OTHER_VALUES);
-      throw invalidParam('from', `the answer would have over ${ROWS_MAX} rows`);
-    }
+    if (this.#cells.size >= (isTagGroup(this.#range.groupBy) ? CELLS_MAX : ROWS_MAX)) throw tooManyRows();
     const cell = { from, group, sum: noAmounts() };
     this.#cells.set(id, cell);
     return cell;
   }
 
-  /** The rows by time, then the most expensive first. Rows that net to zero are left out. */
+  /**
+   * The rows by time, then the most expensive first. Rows that net to zero are left out.
+   * @throws ServiceError `invalid_request` when the answer would have too many rows
+   */
   rows(): { total: UsageReport['total']; data: UsageRow[] } {
     if (isTagGroup(this.#range.groupBy)) this.#foldRareValues();
+    if (this.#cells.size > ROWS_MAX) throw tooManyRows();
     const total = noAmounts();
     const cells = [...this.#cells.values()].filter(({ sum }) => !isVacuous(withoutZeros(sum)));
     for (const { sum } of cells) addAmounts(total, sum);
@@ -77,7 +80,7 @@ export class Tally {
       if (group !== null) costs.set(group, (costs.get(group) ?? 0n) + sum.cost);
     if (costs.size <= TAG_VALUES_MAX) return;
     const dearest = [...costs].sort(([, a], [, b]) => compare(b, a)).slice(0, TAG_VALUES_MAX);
-    const kept = new Set<string | null>([null, OTHER_VALUES, ...dearest.map(([value]) => value)]);
+    const kept = new Set<string | null>([null, ...dearest.map(([value]) => value)]);
     for (const [id, { from, group, sum }] of [...this.#cells])
       if (!kept.has(group)) {
         this.#cells.delete(id);
@@ -92,6 +95,11 @@ export class Tally {
       ...written(sum),
     };
   }
+}
+
+function tooManyRows() {
+  const message = `the answer would have over ${ROWS_MAX} rows. Ask for a shorter range or longer intervals`;
+  return invalidParam('from', message);
 }
 
 /** Binary search in sorted numbers. Returns the first one when all are later. */

@@ -110,6 +110,15 @@ describe('a statement', () => {
     ]);
   });
 
+  test('shows the rate of a whole unit where parts of it were counted', async () => {
+    const books = await Books.open('2026-11-22T00:00:00Z');
+    const memory = { unit: 'gb_memory_minute', quantity: 512, rate: '0.0001', per: 1024 };
+    await books.book(metered('cmp_1', 0, 1n, { lines: [memory] }));
+    expect((await books.statement('2026-11')).lines[0]?.rates).toEqual([
+      { unit: 'gb_memory_minute', rate: '0.0001' },
+    ]);
+  });
+
   test(`lists its ${STATEMENT_LINES_MAX} largest lines, and the others in one`, async () => {
     const books = await Books.open('2026-11-22T00:00:00Z');
     const others = 3;

@@ -230,10 +230,10 @@ function nonNegative(nanos: string): bigint {
   return amount;
 }
 
-/** Rates of the counted units: `<unit> <dollars>`, or `<unit> <dollars>/<parts>` where parts of a unit were counted. */
+/** Rates of the counted units: `<unit> <dollars>`, for a whole unit also where parts of it were counted. */
 function ratesOf(lines: EventData<'call.completed'>['lines']): Pick<UnnumberedRow, 'rates'> {
   const rates = lines
     .filter(({ quantity }) => Number(quantity) !== 0)
-    .map(({ unit, rate, per = 1 }) => (per === 1 ? `${unit} ${rate}` : `${unit} ${rate}/${per}`));
+    .map(({ unit, rate }) => `${unit} ${rate}`);
   return rates.length > 0 ? { rates } : {};
 }

@@ -9,7 +9,7 @@ afterEach(() => {
 });
 
 test.each([
-  ['call.completed', {}, ['/v1/usage', '/v1/logs', '/v1/account']],
+  ['call.completed', {}, ['/v1/usage', '/v1/logs', '/v1/account', '/v1/statements']],
   ['call.refused', { path: '/v1/keys/{id}' }, ['/v1/logs']],
   ['call.refused', { path: '/v1/logs' }, []],
   ['call.refused', { path: '/v1/logs/{request_id}' }, []],

@@ -16,11 +16,11 @@ type Noun = EventName extends `${infer N}.${string}` ? N : never;
 
 /** What shows each kind of event. */
 const SHOWN_BY: Record<Noun, readonly string[]> = {
-  call: ['/v1/usage', '/v1/logs', '/v1/account'],
-  computer: ['/v1/computers', '/v1/usage', '/v1/logs', '/v1/account'],
-  video: ['/v1/videos', '/v1/usage', '/v1/logs', '/v1/account'],
-  credit: ['/v1/account', '/v1/credits'],
-  charge: ['/v1/account', '/v1/usage', '/v1/logs'],
+  call: ['/v1/usage', '/v1/logs', '/v1/account', '/v1/statements'],
+  computer: ['/v1/computers', '/v1/usage', '/v1/logs', '/v1/account', '/v1/statements'],
+  video: ['/v1/videos', '/v1/usage', '/v1/logs', '/v1/account', '/v1/statements'],
+  credit: ['/v1/account', '/v1/credits', '/v1/statements'],
+  charge: ['/v1/account', '/v1/usage', '/v1/logs', '/v1/statements'],
   account: ['/v1/account'],
   key: ['/v1/keys'],
   org: ['/v1/account', '/v1/orgs'],

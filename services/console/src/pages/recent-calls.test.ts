@@ -18,6 +18,7 @@ test('refused and failed calls are distinguished; other events are no calls', ()
     callOf(event(type, new Date(NOW).toISOString(), status), NOW)?.failed;
   expect(failed('call.completed')).toBe(false);
   expect(failed('call.completed', 'error')).toBe(true);
+  expect(failed('call.completed', 'cancelled')).toBe(false);
   expect(failed('call.refused')).toBe(true);
   expect(failed('computer.metered')).toBe(undefined);
 });

@@ -14,7 +14,7 @@ export function callOf({ type, timestamp, data }: StreamedEvent, now: number): R
   if (type !== 'call.completed' && type !== 'call.refused') return null;
   // The clock of this browser may be behind.
   const at = Math.min(Date.parse(timestamp), now);
-  return { at, failed: type === 'call.refused' || data.status !== 'ok' };
+  return { at, failed: type === 'call.refused' || data.status === 'error' };
 }
 
 export function ofLastMinute(calls: readonly RecentCall[], now: number): RecentCall[] {

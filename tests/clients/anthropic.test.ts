@@ -51,6 +51,7 @@ function script(): void {
       { content: '42' },
     ],
     end: 'stop',
+    nestsUsage: true,
   };
   const refuses: Answer = { message: { content: null }, deltas: [], end: 'content_filter' };
   clientStack.upstream.on(
@@ -67,10 +68,12 @@ interface Answer {
   message: object;
   deltas: object[];
   end: string;
+  /** Its last chunk has the usage in its choice, as Moonshot's. */
+  nestsUsage?: boolean;
 }
 
 function bodyOf(
-  { message, deltas, end }: Answer,
+  { message, deltas, end, nestsUsage = false }: Answer,
   { json }: UpstreamRequest,
   response: { setHeader(name: string, value: string): void },
 ): [string] {
@@ -85,15 +88,15 @@ function bodyOf(
         usage: COUNTED,
       }),
     ];
-  const chunk = (delta: object, finish_reason: string | null) => ({
+  const chunk = (delta: object, finish_reason: string | null, more: object = {}) => ({
     ...frame,
     object: 'chat.completion.chunk',
-    choices: [{ index: 0, delta, finish_reason }],
+    choices: [{ index: 0, delta, finish_reason, ...more }],
   });
   const chunks = [
     ...deltas.map((delta) => chunk(delta, null)),
-    chunk({}, end),
-    { ...frame, choices: [], usage: COUNTED },
+    chunk({}, end, nestsUsage ? { usage: COUNTED } : {}),
+    ...(nestsUsage ? [] : [{ ...frame, choices: [], usage: COUNTED }]),
   ];
   return [`${chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join('')}data: [DONE]\n\n`];
 }
@@ -256,6 +259,11 @@ describe('messages.stream', () => {
       expect(await bookedFor(stream.request_id)).toEqual(nanosOf(usage));
     },
   );
+
+  it('has the counts of a maker that nests its usage', async () => {
+    const stream = client.messages.stream({ model: 'acme/thinks', max_tokens: 64, messages: hello });
+    expect((await stream.finalMessage()).usage).toMatchObject({ input_tokens: 19, output_tokens: 10 });
+  });
 
   it('has Anthropic’s events in their order', async () => {
     const types: string[] = [];

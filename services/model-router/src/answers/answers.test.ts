@@ -381,6 +381,40 @@ describe('a streamed answer', () => {
     expect(out.endsWith('data: [DONE]\n\n')).toBe(true);
   });
 
+  const COUNT = { prompt_tokens: 19, completion_tokens: 20, total_tokens: 39 };
+  const COSTED = { ...COUNT, cost: 0.00001485 };
+  /** Last chunks with a usage below their top level. */
+  const NESTED: [maker: string, last: Record<string, unknown>][] = [
+    ['Moonshot', { choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage: COUNT }] }],
+    [
+      'Groq',
+      { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], x_groq: { id: 'req_1', usage: COUNT } },
+    ],
+  ];
+
+  test.each(NESTED)('has the cost in its own usage where the maker nests one: %s', (_maker, last) => {
+    const nested = `data: ${JSON.stringify({ id: 'c1', model: 'gpt-4o-mini-2024-07-18', ...last })}`;
+    const read = (events: string[], includeUsage = false) => {
+      const answer = new SseAnswer(model, { request: REQUEST, includeUsage });
+      answer.push(Buffer.from(`${[chunk('a'), ...events, 'data: [DONE]'].join('\n\n')}\n\n`));
+      const { last: end, price, basis } = answer.finish();
+      expect([price.cost, basis]).toEqual(['0.00001485', 'upstream']);
+      return eventsOf(end.toString())
+        .filter((event) => event.startsWith('data: {'))
+        .map((event) => JSON.parse(event.slice('data: '.length)) as object);
+    };
+    expect(read([nested])).toEqual([{ id: 'c1', model: 'acme/chat-1', ...last, usage: COSTED }]);
+    expect(read([nested, usage])).toEqual([{ id: 'c1', model: 'acme/chat-1', ...last, usage: COSTED }]);
+    expect(read([nested, usage], true)).toMatchObject([last, { choices: [], usage: COSTED }]);
+  });
+
+  test('over several lines of data has the cost in its own usage', () => {
+    const lines = usage.replaceAll(/,"(choices|usage)"/g, ',\ndata: "$1"');
+    const { text } = pass(`${[chunk('a'), finished, lines, 'data: [DONE]'].join('\n\n')}\n\n`, 1000);
+    const last = eventsOf(text).at(-2)?.replaceAll('data:', '') ?? '';
+    expect(JSON.parse(last)).toMatchObject({ choices: [], usage: COSTED });
+  });
+
   test('that ends before a token count charges an image as one image, not by its base64', () => {
     const url = `data:image/png;base64,${'A'.repeat(4_000_000)}`;
     const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }];

@@ -1,4 +1,5 @@
 // Reads and edits single server-sent events of a chat. Their text is latin1, one character per byte.
+import { type Member, topLevelMembers } from '../json/json-members.ts';
 import { ReportedError } from '../makers/unusable-answer.ts';
 import { choicesOf } from './chat-content.ts';
 
@@ -49,32 +50,46 @@ export function hasNoChoices(event: string): boolean {
   return !event.includes('"choices"') || /"choices": ?\[ ?\]/.test(event);
 }
 
-/** The usage object of an event; null when it has none (`"usage":null` counts as none). */
+/**
+ * The usage object of an event; null when it has none (`"usage":null` counts as none). Some makers only nest it: Moonshot
+ * in its last choice, Groq in `x_groq`.
+ */
 export function usageOf(event: string): unknown {
-  const span = usageSpan(event);
+  const own = usageMember(event);
+  const span = own && event[own.valueStart] === '{' ? own : nestedUsage(event);
   if (!span) return null;
   try {
-    return JSON.parse(event.slice(span.start, span.end)) as unknown;
+    return JSON.parse(event.slice(span.valueStart, span.valueEnd)) as unknown;
   } catch {
     return null;
   }
 }
 
-/** Puts this usage into the event: replaces the existing one (also `null`), or appends it as the last member. */
+/** Puts this usage into the event: replaces its own one (also `null`), or appends it as the last member. */
 export function putUsage(event: string, usage: string): string {
-  const span = usageSpan(event);
-  if (span) return event.slice(0, span.start) + usage + event.slice(span.end);
-  const none = /"usage": ?null/.exec(event);
-  if (none) return `${event.slice(0, none.index)}"usage":${usage}${event.slice(none.index + none[0].length)}`;
+  const own = usageMember(event);
+  if (own) return event.slice(0, own.valueStart) + usage + event.slice(own.valueEnd);
   const end = event.lastIndexOf('}');
   return `${event.slice(0, end)},"usage":${usage}${event.slice(end)}`;
 }
 
+type Span = Pick<Member, 'valueStart' | 'valueEnd'>;
+
+/** Position of the event's own `usage`, which readers of the stream look for, whatever its value. */
+function usageMember(event: string): Span | null {
+  if (!event.includes('"usage"')) return null;
+  const data = event.search(/^data:/m);
+  if (data < 0) return null;
+  // JSON may continue over several lines of data; blanks keep every position.
+  const bytes = Buffer.from(event.replaceAll(/^data:/gm, '     '), 'latin1');
+  return topLevelMembers(bytes, data).get('usage') ?? null;
+}
+
 /**
- * Position of the usage object. Inside a JSON string every quote is escaped, so `"usage":` with bare quotes is a key.
- * The last match is used, since makers write it behind the choices.
+ * Position of the last usage object at any depth. Inside a JSON string every quote is escaped, so `"usage":` with bare
+ * quotes is a key.
  */
-function usageSpan(event: string): { start: number; end: number } | null {
+function nestedUsage(event: string): Span | null {
   const key = event.lastIndexOf('"usage"');
   if (key < 0) return null;
   let start = key + '"usage"'.length;
@@ -83,7 +98,7 @@ function usageSpan(event: string): { start: number; end: number } | null {
   let depth = 0;
   for (let at = start; at < event.length; at += 1) {
     if (event[at] === '{') depth += 1;
-    else if (event[at] === '}' && --depth === 0) return { start, end: at + 1 };
+    else if (event[at] === '}' && --depth === 0) return { valueStart: start, valueEnd: at + 1 };
   }
   return null;
 }

@@ -3,6 +3,8 @@ import { expect, test } from 'vitest';
 import { SseAnswer } from '../answers/sse-answer.ts';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
 import { translateCompletion } from './completions/translate.ts';
+import type { Translate } from './dialect.ts';
+import { TRANSLATIONS } from './registry.ts';
 import { TranslatedStream } from './translated-stream.ts';
 
 const model = {
@@ -14,6 +16,14 @@ const model = {
 function completionStream(): TranslatedStream {
   const body = { model: model.id, prompt: 'Hi', stream: true };
   const translation = translateCompletion(body, { requestId: 'req_1', receivedAt: 0 });
+  const request = Buffer.from(JSON.stringify(translation.chat));
+  return new TranslatedStream(new SseAnswer(model, { request, includeUsage: false }), translation.stream());
+}
+
+/** A stream in a dialect that reads the usage of chat's chunks. */
+function streamIn(dialect: 'messages' | 'responses'): TranslatedStream {
+  const body = { model: model.id, max_tokens: 9, messages: [], input: 'Hi', stream: true };
+  const translation = (TRANSLATIONS[dialect] as Translate)(body, { requestId: 'req_1', receivedAt: 0 });
   const request = Buffer.from(JSON.stringify(translation.chat));
   return new TranslatedStream(new SseAnswer(model, { request, includeUsage: false }), translation.stream());
 }
@@ -55,6 +65,33 @@ test('the last event has the cost that is charged, and ends as the dialect ends'
     usage: { ...usage, cost: 0.000007 },
   });
   expect(done).toBe('data: [DONE]');
+});
+
+const COUNT = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+
+test.each([
+  ['Moonshot', chunk({ delta: {}, finish_reason: 'stop', usage: COUNT })],
+  ['Groq', chunk({ delta: {}, finish_reason: 'stop' }, { x_groq: { id: 'req_1', usage: COUNT } })],
+])('the usage that a maker nests in its last chunk is that of the dialect: %s', (_maker, last) => {
+  const usageIn = (dialect: 'messages' | 'responses') => {
+    const stream = streamIn(dialect);
+    stream.push(chunk({ delta: { content: 'Hi' } }));
+    stream.push(Buffer.concat([last, DONE]));
+    const data = [
+      ...stream
+        .finish()
+        .last.toString('utf8')
+        .matchAll(/^data: (.*)$/gm),
+    ];
+    const events = data.map(
+      ([, json]) => JSON.parse(json ?? '') as { type: string; [name: string]: unknown },
+    );
+    const end = events.find(({ type }) => ['message_delta', 'response.completed'].includes(type));
+    return end?.usage ?? (end?.response as { usage?: unknown })?.usage;
+  };
+  // Anthropic's SDK reads the counts of `message_delta` without asking whether there are any.
+  for (const dialect of ['messages', 'responses'] as const)
+    expect(usageIn(dialect)).toMatchObject({ input_tokens: 3, output_tokens: 2, cost: 0.000007 });
 });
 
 test('a stream that was cut is not a good one, and its last words have the dialect’s shape', () => {

@@ -11,6 +11,7 @@ import {
   reasoningOf,
 } from '../chat-shapes.ts';
 import type { StreamTranslator } from '../dialect.ts';
+import { addDetails } from '../reasoning-details.ts';
 import type { AnswerFrame } from './answer.ts';
 import { type ChatEnd, toStopReason } from './stop-reason.ts';
 import { sign } from './thoughts.ts';
@@ -194,20 +195,6 @@ export class MessageStream implements StreamTranslator {
     this.#index += 1;
     return stop;
   }
-}
-
-/** Adds details to those of the block; OpenRouter sends one detail in pieces with the same `index`. */
-function addDetails(all: ChatReasoningDetail[], more: readonly ChatReasoningDetail[]): void {
-  for (const detail of more) {
-    const same = all.find(({ index }) => index !== undefined && index === detail.index);
-    if (!same) all.push({ ...detail });
-    else Object.assign(same, detail, joined(same, detail));
-  }
-}
-
-function joined(one: ChatReasoningDetail, other: ChatReasoningDetail): object {
-  const texts = [one.text, other.text].filter((text) => typeof text === 'string');
-  return texts.length > 0 ? { text: texts.join('') } : {};
 }
 
 function event(type: string, members: object): string {

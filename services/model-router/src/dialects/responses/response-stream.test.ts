@@ -1,6 +1,7 @@
 import { responsesEvent, ServiceError } from '@switchyard/contracts';
 import { expect, test } from 'vitest';
 import type { ChatChunk, ChatMessage, ChatToolCallPiece } from '../chat-shapes.ts';
+import { unsealReasoning } from './sealed-reasoning.ts';
 import { translateResponse } from './translate.ts';
 
 interface StreamedEvent {
@@ -100,6 +101,20 @@ test('reasoning, text and interleaved calls are items of their own, each begun a
   });
   const sealed = Buffer.from(response.output[0]?.encrypted_content ?? '', 'base64').toString('utf8');
   expect(JSON.parse(sealed)).toEqual([SIGNED]);
+});
+
+test('the pieces of a signed thought are one sealed detail', () => {
+  const details = (detail: object) => delta({ reasoning_details: [{ index: 0, ...detail }] });
+  const events = eventsOf([
+    details({ type: 'reasoning.text', text: 'H' }),
+    details({ type: 'reasoning.text', text: 'm.' }),
+    details({ type: 'reasoning.text', signature: 'abc' }),
+    delta({ content: 'Hi' }, 'stop'),
+    USAGE,
+  ]);
+  const { response } = events.at(-1) as unknown as { response: { output: { encrypted_content?: string }[] } };
+  const whole = { index: 0, type: 'reasoning.text', text: 'Hm.', signature: 'abc' };
+  expect(unsealReasoning(response.output[0]?.encrypted_content ?? '')).toEqual([whole]);
 });
 
 test('a stream has the items of the whole answer', () => {

@@ -10,6 +10,7 @@ import {
   reasoningOf,
 } from '../chat-shapes.ts';
 import type { DialectCall, StreamTranslator } from '../dialect.ts';
+import { addDetails } from '../reasoning-details.ts';
 import {
   callItem,
   messageItem,
@@ -124,7 +125,7 @@ export class ResponseStream implements StreamTranslator {
 
   #think(text: string, details: readonly ChatReasoningDetail[]): void {
     const item = this.#open?.type === 'reasoning' ? this.#open : this.#beginReasoning();
-    item.details.push(...details);
+    addDetails(item.details, details);
     if (text === '') return;
     const at = { item_id: item.id, output_index: item.index, summary_index: 0 };
     if (item.text === '')

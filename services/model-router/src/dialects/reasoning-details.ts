@@ -1,0 +1,16 @@
+// Joins the pieces of reasoning that a stream has.
+import type { ChatReasoningDetail } from './chat-shapes.ts';
+
+/** Adds details to those before them; OpenRouter sends one detail in pieces with the same `index`. */
+export function addDetails(all: ChatReasoningDetail[], more: readonly ChatReasoningDetail[]): void {
+  for (const detail of more) {
+    const same = all.find(({ index }) => index !== undefined && index === detail.index);
+    if (!same) all.push({ ...detail });
+    else Object.assign(same, detail, joined(same, detail));
+  }
+}
+
+function joined(one: ChatReasoningDetail, other: ChatReasoningDetail): object {
+  const texts = [one.text, other.text].filter((text) => typeof text === 'string');
+  return texts.length > 0 ? { text: texts.join('') } : {};
+}

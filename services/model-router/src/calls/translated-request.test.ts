@@ -161,9 +161,23 @@ describe('a request that passes to a maker of its dialect', () => {
 
   test('is refused when the budget does not cover its thinking', () => {
     const asked = passed(bytes({ messages, max_tokens: 4_000, thinking }));
-    const { cost, outputTokensWithin } = asked.expected(model);
+    const { cost, outputTokensWithin } = asked.expected({ ...model, upstreams: [anthropic] });
     expect(outputTokensWithin?.(cost)).toBe(4_000);
     expect(() => outputTokensWithin?.(cost / 4n)).toThrow(/budget_tokens/);
+  });
+
+  test('is shortened to the budget for another maker, which gets an effort and no number of tokens', () => {
+    const asked = passed(
+      bytes({ messages, max_tokens: 32_000, thinking: { ...thinking, budget_tokens: 31_999 } }),
+    );
+    const { outputTokensWithin } = asked.expected({ ...model, upstreams: [upstream] });
+    const tokens = outputTokensWithin?.(20_000n * 2_000n) ?? 0;
+    expect(tokens).toBeGreaterThan(19_000);
+    expect(tokens).toBeLessThan(20_000);
+    expect(JSON.parse(asked.toUpstream(model, upstream, tokens).body.toString())).toMatchObject({
+      max_tokens: tokens,
+      reasoning_effort: expect.any(String),
+    });
   });
 });
 

@@ -69,12 +69,13 @@ export class TranslatedRequest implements ModelRequest {
   }
 
   expected(model: CatalogModel): Expected {
+    const natives = model.upstreams.flatMap((one) => this.#nativeFor(one) ?? []);
     // The translation drops the marks for Anthropic's cache, but a native request keeps them.
-    const marked = model.upstreams.some((one) => this.#nativeFor(one)) ? this.#parsed : this.#chatJson;
+    const marked = natives.length > 0 ? this.#parsed : this.#chatJson;
     const expected = expectedCost(model, this.#chatJson, this.#head.stream, marked);
     const { outputTokensWithin } = expected;
-    if (!outputTokensWithin) return expected;
-    const least = Math.max(...model.upstreams.map((one) => this.#nativeFor(one)?.outputTokensMin ?? 1));
+    if (!outputTokensWithin || natives.length === 0) return expected;
+    const least = Math.max(...natives.map(({ outputTokensMin }) => outputTokensMin));
     return {
       ...expected,
       outputTokensWithin: (amount) => {

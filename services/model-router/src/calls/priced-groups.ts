@@ -8,6 +8,8 @@ export interface PricedGroup {
   readonly advice: string;
   /** Default: all types. */
   readonly types?: readonly ModelType[];
+  /** The object that has these members; others may use their names. Default: wherever makers keep settings. */
+  readonly within?: string;
   /** Values that cost no more than the catalog's price. */
   readonly allowed?: readonly string[];
   /** Applies to models with a price per image only; a model priced by tokens is charged for what it draws. */
@@ -50,6 +52,20 @@ export const PRICED_GROUPS: readonly PricedGroup[] = [
     types: ['language'],
     allowed: ['global'],
     advice: 'Only the standard tier is available.',
+  },
+  {
+    // OpenAI bills the prompt that it writes to its cache, and gives no answer with a price.
+    names: ['prewarm'],
+    within: 'prompt_cache_options',
+    types: ['language'],
+    advice: 'Every answer writes its prompt to the cache.',
+  },
+  {
+    names: ['ttl'],
+    within: 'prompt_cache_options',
+    types: ['language'],
+    allowed: ['30m'],
+    advice: 'Only the default, 30m, is available.',
   },
   {
     // The answer would bypass us and its price.
@@ -121,7 +137,7 @@ export const PRICED_GROUPS: readonly PricedGroup[] = [
 /** Objects, and lists of objects, whose members makers read like top-level members. */
 export const CONTAINERS: readonly string[] = words(`
   generation_config image_config image_generation_config video_config config
-  parameters input instances requests options arguments extra_body`);
+  parameters input instances requests options arguments extra_body prompt_cache_options`);
 
 function words(text: string): string[] {
   return text.trim().split(/\s+/);

@@ -203,6 +203,14 @@ describe('a member that selects or prices the work', () => {
     expect(refused(type, { [name]: value })).toBe(name);
   });
 
+  test.each<[object, string]>([
+    [{ prompt_cache_options: { mode: 'explicit', prewarm: true } }, 'prompt_cache_options.prewarm'],
+    [{ prompt_cache_options: { ttl: '12h' } }, 'prompt_cache_options.ttl'],
+    [{ provider_options: { promptCacheOptions: { ttl: '12h' } } }, 'provider_options.promptCacheOptions.ttl'],
+  ])('is refused among the options of OpenAI’s cache: %j', (more, param) => {
+    expect(refused('language', more)).toBe(param);
+  });
+
   test.each<[Record<string, unknown>, string]>([
     [{ file_url: 'https://example.com/long.mp3' }, 'file_url'],
     [{ model: 'dear' }, 'model'],
@@ -227,6 +235,7 @@ describe('a member that does not price the work passes', () => {
     ],
     ['language', { n_predict: null, seed: 1, top_k: 4, reasoning_effort: 'low' }],
     ['language', { provider_options: null }],
+    ['language', { prompt_cache_options: { mode: 'explicit', prewarm: false, ttl: '30m' }, ttl: 300 }],
     [
       'language',
       { provider_options: { thinking: { type: 'enabled', budget_tokens: 9 }, service_tier: 'flex' } },

@@ -111,7 +111,11 @@ function membersIn(object: Buffer, at: string, search: Search, depth: number): P
 
 function judged(name: string, value: Buffer, param: string, search: Search, depth: number): PricedMember[] {
   const group = search.byName.get(folded(name));
-  if (group && !group.allowed?.some((one) => value.equals(Buffer.from(JSON.stringify(one)))))
+  if (
+    group &&
+    isWithin(param, group) &&
+    !group.allowed?.some((one) => value.equals(Buffer.from(JSON.stringify(one))))
+  )
     return [{ param, group }];
   if (!CONTAINER_NAMES.has(folded(name))) return [];
   if (depth >= CONTAINER_DEPTH_MAX)
@@ -124,6 +128,10 @@ function judged(name: string, value: Buffer, param: string, search: Search, dept
   return elements.flatMap((one, index) =>
     membersIn(Buffer.from(JSON.stringify(one)), `${param}.${index}`, search, depth + 1),
   );
+}
+
+function isWithin(param: string, { within }: PricedGroup): boolean {
+  return within === undefined || folded(param.split('.').at(-2) ?? '') === folded(within);
 }
 
 function requireShort(name: string, path: string): void {

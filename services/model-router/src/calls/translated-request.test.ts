@@ -217,6 +217,31 @@ describe('a Responses request that passes to OpenAI', () => {
     );
   });
 
+  const cached = (ttl?: string) => [
+    { type: 'input_text', text: 'Hi', prompt_cache_breakpoint: { mode: 'explicit', ...(ttl && { ttl }) } },
+  ];
+  test.each<[string, object]>([
+    ['prompt_cache_options.prewarm', { prompt_cache_options: { prewarm: true } }],
+    ['prompt_cache_options.ttl', { prompt_cache_options: { ttl: '12h' } }],
+    ['input.0.content.0.prompt_cache_breakpoint.ttl', { input: [{ role: 'user', content: cached('12h') }] }],
+    [
+      'input.0.output.0.prompt_cache_breakpoint.ttl',
+      { input: [{ type: 'custom_tool_call_output', call_id: 'c1', output: cached('12h') }] },
+    ],
+  ])('is refused where OpenAI bills its cache beyond the catalog’s price: %s', (param, body) => {
+    const refusal = () => {
+      const error = passed({ input: 'Hi', ...body }).refusalOf({ ...model, upstreams: [openai] });
+      if (error) throw error;
+    };
+    expect(refusal).toThrow(expect.objectContaining({ code: 'invalid_request', param }));
+  });
+
+  test('keeps what it says of the cache at the default time', () => {
+    const options = { prompt_cache_options: { mode: 'explicit', ttl: '30m' } };
+    const input = [{ role: 'user', content: [...cached(), ...cached('30m')] }];
+    expect(sent({ input, ...options })).toMatchObject({ input, ...options });
+  });
+
   const patch = { type: 'custom', name: 'apply_patch', format: { type: 'grammar', syntax: 'lark' } };
   test.each<[string, object]>([
     ['tools.1.type', { tools: [{ type: 'function', name: 'f' }, patch] }],

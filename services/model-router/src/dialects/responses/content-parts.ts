@@ -11,6 +11,22 @@ export type ChatPart = { type: 'text'; text: string } | { type: string; [member:
 /** The text of a function's output that has none. */
 const FILES_FOLLOW = 'The output follows in the next message.';
 
+/** How long OpenAI's cache keeps a part at the catalog's price; its `prompt_cache_options` are priced members. */
+const CACHE_TTL = '30m';
+
+/** @throws ServiceError for a part that OpenAI's cache is to keep longer, which costs more */
+export function refuseLongCaching(content: unknown, at: string): void {
+  if (!Array.isArray(content)) return;
+  for (const [index, part] of (content as InputPart[]).entries()) {
+    const { ttl } = (part.prompt_cache_breakpoint ?? {}) as { ttl?: unknown };
+    if (ttl !== undefined && ttl !== null && ttl !== CACHE_TTL)
+      throw invalidParam(
+        `${at}.${index}.prompt_cache_breakpoint.ttl`,
+        `Another time changes the price. Use the default, ${CACHE_TTL}.`,
+      );
+  }
+}
+
 /** A single text stays a string, which every maker reads. @throws ServiceError naming the part */
 export function toChatContent(content: string | readonly InputPart[], at: string): string | ChatPart[] {
   if (typeof content === 'string') return content;

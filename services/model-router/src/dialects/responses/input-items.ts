@@ -2,7 +2,14 @@
 // message, since chat keeps all calls of a turn together.
 import { invalidParam, type ResponsesInputItem } from '@switchyard/contracts';
 import type { ChatReasoningDetail, ChatToolCall } from '../chat-shapes.ts';
-import { type ChatPart, type InputPart, toChatContent, toText, toToolOutput } from './content-parts.ts';
+import {
+  type ChatPart,
+  type InputPart,
+  refuseLongCaching,
+  toChatContent,
+  toText,
+  toToolOutput,
+} from './content-parts.ts';
 import { isOpenAiItem } from './openai-only.ts';
 import { unsealReasoning } from './sealed-reasoning.ts';
 import { chatName } from './tools.ts';
@@ -35,6 +42,8 @@ export function toMessages(input: string | readonly ResponsesInputItem[]): Messa
   };
   for (const [index, item] of input.entries()) {
     const at = `input.${index}`;
+    refuseLongCaching(item.content, `${at}.content`);
+    refuseLongCaching(item.output, `${at}.output`);
     if (item.type !== 'function_call_output') endOutputs();
     if (isOfAssistant(item)) {
       turn ??= { texts: [], reasoning: [], calls: [] };

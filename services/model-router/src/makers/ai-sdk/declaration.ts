@@ -14,6 +14,7 @@ import type {
 } from '@ai-sdk/provider';
 import type { Dialect, ModelType, Upstream } from '@switchyard/contracts';
 import type { ConnectedDeps } from '../maker.ts';
+import type { ChatRequest } from './chat/request.ts';
 import type { FieldRules } from './field-rules.ts';
 
 /** The AI SDK's interface for each of our types. */
@@ -93,6 +94,11 @@ export interface ChatOptions {
    * validates them.
    */
   readonly onWire?: readonly string[];
+  /**
+   * Checks fields that are sent unchanged and whose answers the provider package could not read.
+   * @throws UnsupportedField
+   */
+  readonly check?: (request: ChatRequest) => void;
   /** Fields for which the provider package has its own option. */
   readonly options?: { readonly [field: string]: (value: unknown) => JSONObject };
   /** Options of the provider package, unless the caller's fields say otherwise. */

@@ -17,7 +17,7 @@ const model = 'gpt-4.1-nano';
 const folder = import.meta.dirname;
 const answer = (name: string) => chatFixture(folder, `chat-${name}`);
 const settings = {
-  tools: [...TOOLS, { type: 'custom', custom: { name: 'free' } }],
+  tools: TOOLS,
   tool_choice: { type: 'function', function: { name: 'weather' } },
   parallel_tool_calls: false,
   temperature: 0.2,
@@ -82,6 +82,8 @@ describeChat(openai, {
     ['n', { n: 2 }],
     ['audio', { audio: { voice: 'alloy', format: 'wav' }, modalities: ['text', 'audio'] }],
     ['functions', { functions: [] }],
+    ['tools.1.type', { tools: [...TOOLS, { type: 'custom', custom: { name: 'free' } }] }],
+    ['tool_choice.type', { tools: TOOLS, tool_choice: { type: 'custom', custom: { name: 'free' } } }],
   ],
   errors: {
     'error-401': { status: 401, kind: 'fault', said: /^the upstream refused our credentials/ },

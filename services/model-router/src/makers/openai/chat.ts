@@ -1,5 +1,6 @@
 // Chat options of OpenAI: its fields are the caller's own, so they are sent unchanged.
 import type { ChatOptions } from '../ai-sdk/declaration.ts';
+import { checkTools } from './check-tools.ts';
 
 export const chat: ChatOptions = {
   onWire: [
@@ -28,6 +29,7 @@ export const chat: ChatOptions = {
     'verbosity',
     'web_search_options',
   ],
+  check: checkTools,
   messageNames: true,
   imageDetail: 'imageDetail',
 };

@@ -76,6 +76,7 @@ export function toSettings(
   { maker, declaration, passOn }: TranslationRequest,
 ): ChatSettings {
   const chatOptions: ChatOptions = declaration.chat ?? {};
+  chatOptions.check?.(request);
   const onWire = new Set(chatOptions.onWire);
   const settings: ChatSettings = chatOptions.defaults
     ? { providerOptions: { [maker]: chatOptions.defaults } }

@@ -56,13 +56,15 @@ test('input that the maker may write into its cache is held at the price of writ
     max_tokens: 1,
     messages: [{ role: 'user', content: [{ type: 'text', text, ...(mark && { cache_control: mark }) }] }],
   });
-  const perToken = (request: RequestJson) =>
-    (expectedCost(writing, request, false).cost - OUTPUT) /
-    BigInt(priceAccepted(writing, request).quantities.input_tokens ?? 1);
+  const perToken = (request: RequestJson, of = writing) =>
+    (expectedCost(of, request, false).cost - OUTPUT) /
+    BigInt(priceAccepted(of, request).quantities.input_tokens ?? 1);
   expect(perToken(cached(null))).toBe(1_000n);
   expect(perToken(cached(null, '"cache_control":'))).toBe(1_000n);
   expect(perToken(cached({ type: 'ephemeral' }))).toBe(1_250n);
   expect(perToken(cached({ type: 'ephemeral', ttl: '1h' }))).toBe(2_000n);
+  const { cache_write_1h_input_token: _, ...unmarked } = writing.pricing;
+  expect(perToken(cached(null), { ...writing, pricing: unmarked })).toBe(1_250n);
 });
 
 test('a stream holds a thousand tokens at first, or fewer if the caller asked for fewer', () => {

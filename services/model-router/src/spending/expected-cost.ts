@@ -34,7 +34,7 @@ export function expectedCost(
   const priceOf = (outputTokens: number) => priceRequest(model, request, outputTokens).costNano;
   switch (model.type) {
     case 'language':
-      return expectedOfChat(model, request, stream, cacheWrites(marked));
+      return expectedOfChat(model, request, stream, cacheWrites(model, marked));
     case 'decision':
       return { cost: priceOf(questionsOf(request) * ANSWER_TOKENS), exact: false };
     case 'image': {
@@ -81,7 +81,9 @@ function expectedOfChat(
 type CacheWrites = 'none' | 'minutes' | 'hour';
 
 /** Whether the maker may write the input into its cache, which costs more than reading it, and for how long. */
-function cacheWrites(request: RequestJson): CacheWrites {
+function cacheWrites({ pricing }: CatalogModel, request: RequestJson): CacheWrites {
+  // Anthropic, which has a rate for an hour, writes only what is marked; OpenAI writes any input.
+  if (pricing.cache_write_1h_input_token === undefined) return 'minutes';
   const json = JSON.stringify(request); // quotes within texts are escaped
   if (!json.includes('"cache_control":')) return 'none';
   return json.includes('"ttl":"1h"') ? 'hour' : 'minutes';

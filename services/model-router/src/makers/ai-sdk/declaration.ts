@@ -95,10 +95,10 @@ export interface ChatOptions {
    */
   readonly onWire?: readonly string[];
   /**
-   * Checks fields that are sent unchanged and whose answers the provider package could not read.
+   * Checks fields that are sent unchanged; returns the members that the upstream's model needs besides.
    * @throws UnsupportedField
    */
-  readonly check?: (request: ChatRequest) => void;
+  readonly prepare?: (request: ChatRequest, model: string) => Readonly<Record<string, unknown>>;
   /** Fields for which the provider package has its own option. */
   readonly options?: { readonly [field: string]: (value: unknown) => JSONObject };
   /** Options of the provider package, unless the caller's fields say otherwise. */

@@ -1,6 +1,6 @@
 // Chat options of OpenAI: its fields are the caller's own, so they are sent unchanged.
 import type { ChatOptions } from '../ai-sdk/declaration.ts';
-import { checkTools } from './check-tools.ts';
+import { prepareTools } from './prepare-tools.ts';
 
 export const chat: ChatOptions = {
   onWire: [
@@ -29,7 +29,7 @@ export const chat: ChatOptions = {
     'verbosity',
     'web_search_options',
   ],
-  check: checkTools,
+  prepare: prepareTools,
   messageNames: true,
   imageDetail: 'imageDetail',
 };

@@ -73,10 +73,11 @@ const UNANSWERABLE = new Set(['audio', 'function_call', 'functions', 'n']);
 /** @throws UnsupportedField for a known field that this maker does not support. */
 export function toSettings(
   request: ChatRequest,
-  { maker, declaration, passOn }: TranslationRequest,
+  { maker, declaration, sent, passOn, put }: TranslationRequest,
 ): ChatSettings {
   const chatOptions: ChatOptions = declaration.chat ?? {};
-  chatOptions.check?.(request);
+  const needed = chatOptions.prepare?.(request, sent.upstream.model) ?? {};
+  for (const [name, value] of Object.entries(needed)) put(name, value);
   const onWire = new Set(chatOptions.onWire);
   const settings: ChatSettings = chatOptions.defaults
     ? { providerOptions: { [maker]: chatOptions.defaults } }

@@ -21,6 +21,8 @@ interface Answer {
   status?: number;
   json?: unknown;
   bytes?: Buffer;
+  /** The connection is lost before the answer, or in its middle. */
+  lost?: 'before' | 'in the middle';
 }
 
 interface Seen {
@@ -61,10 +63,13 @@ async function replayed(declaration: MakerDeclaration, model: string, answers: A
     const { method = '', url = '', headers } = request;
     seen.push({ method, path: url, headers, json: text === '' ? {} : JSON.parse(text) });
     const answer = answers[seen.length - 1] ?? answers.at(-1);
+    const drop = () => void response.destroy();
+    if (answer?.lost === 'before') return drop();
     response.writeHead(answer?.status ?? 200, {
       'content-type': answer?.bytes ? 'video/mp4' : 'application/json',
       ...(answer?.location ? { location: answer.location } : {}),
     });
+    if (answer?.lost) return void response.write('{"video":', drop);
     response.end(answer?.bytes ?? JSON.stringify(answer?.json).replaceAll('{origin}', origin));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -321,5 +326,26 @@ describe('fal', () => {
     });
     expect(await maker.look(job)).toEqual({ state: 'pending' });
     expect(await bytesOf(await maker.look(job))).toBe('the video');
+  });
+
+  test.each<[string, Answer]>([
+    ['lost', { lost: 'before' }],
+    ['cut', { lost: 'in the middle' }],
+    ['401', { status: 401, json: { detail: 'Cannot access application' } }],
+    ['403', { status: 403, json: { detail: 'User is locked' } }],
+  ])('is not ended by a status check whose answer is %s', async (_answer, answer) => {
+    const maker = await replayed(fal, 'fal-ai/veo3', [answer]);
+    const url = `${maker.origin}/fal-ai/veo3`;
+    const job = JSON.stringify({ responseUrl: `${url}/requests/q1`, submitUrl: url });
+    await expect(maker.look(job)).rejects.toThrow();
+    expect(maker.seen).toHaveLength(1);
+  });
+
+  test('is ended by an error of the job itself', async () => {
+    const refused = { status: 422, json: { detail: [{ msg: 'content policy' }] } };
+    const maker = await replayed(fal, 'fal-ai/veo3', [refused]);
+    const url = `${maker.origin}/fal-ai/veo3`;
+    const job = JSON.stringify({ responseUrl: `${url}/requests/q1`, submitUrl: url });
+    expect(await maker.look(job)).toMatchObject({ state: 'failed' });
   });
 });

@@ -19,9 +19,19 @@ const ANSWER_TIMEOUT_MS = 30_000;
 /** The packages' error name for a finished job without a video, usually blocked by the maker. */
 const ENDED_WITHOUT_VIDEO = /_VIDEO_GENERATION_ERROR$/;
 
-interface DepsAtBase extends ConnectedDeps {
+/** Statuses below 500 that say nothing about the job: our key, its quota, or the maker's time. */
+const NOT_ABOUT_JOB: readonly number[] = [401, 403, 408, 429];
+
+interface StatusCheck {
+  readonly fetch: typeof globalThis.fetch;
+  /** What the fetch threw; null when it threw nothing. */
+  readonly failure: () => unknown;
+}
+
+interface StatusDeps extends ConnectedDeps {
   /** Base URL of the maker. */
   readonly base: string;
+  readonly check: StatusCheck;
 }
 
 type Operation = Awaited<ReturnType<NonNullable<VideoModelV4['doStart']>>>['operation'];
@@ -48,8 +58,9 @@ export function aiSdkVideos(declaration: MakerDeclaration, deps: ConnectedDeps):
     },
     async status({ id, upstream, job }, _input, signal) {
       const base = baseOf(declaration, upstream);
-      const fetch = knowing(fetchOf(deps, base, id, new Map()));
-      return status(await modelOf(declaration, deps, upstream, fetch), job, { ...deps, base }, signal);
+      const check = statusCheck(fetchOf(deps, base, id, new Map()));
+      const model = await modelOf(declaration, deps, upstream, check.fetch);
+      return status(model, job, { ...deps, base, check }, signal);
     },
   };
 }
@@ -88,15 +99,24 @@ function membersOf({ fields }: MakerDeclaration, job: VideoJob): WireMembers {
   return rawMembers(Buffer.from(JSON.stringify({ ...job.further, ...sent, ...job.providerOptions })));
 }
 
-/**
- * Some packages treat any error of a status check as the end of the job; an outage of the maker is thrown here instead.
- */
-function knowing(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
-  return async (input, init) => {
-    const response = await fetch(input, init);
-    if (response.status < 500 && response.status !== 429 && response.status !== 408) return response;
-    await response.body?.cancel();
-    throw new Error(`The maker answered ${response.status} to the status check of the job.`);
+/** Its fetch throws for an answer that is cut or says nothing about the job, and remembers what it threw. */
+function statusCheck(fetch: typeof globalThis.fetch): StatusCheck {
+  let failure: unknown = null;
+  return {
+    async fetch(input, init) {
+      try {
+        const response = await fetch(input, init);
+        const { status, body } = response;
+        if (status < 500 && !NOT_ABOUT_JOB.includes(status))
+          return new Response(body && (await response.arrayBuffer()), response);
+        await body?.cancel();
+        throw new Error(`The maker answered ${status} to the status check of the job.`);
+      } catch (error) {
+        failure = error;
+        throw error;
+      }
+    },
+    failure: () => failure,
   };
 }
 
@@ -161,7 +181,7 @@ function answerIn(error: unknown, now: () => number): Said | null {
 async function status(
   { doStatus }: Required<Pick<VideoModelV4, 'doStatus'>>,
   job: string,
-  deps: DepsAtBase,
+  deps: StatusDeps,
   signal: AbortSignal,
 ): Promise<VideoProgress> {
   let progress: Awaited<ReturnType<typeof doStatus>>;
@@ -177,7 +197,11 @@ async function status(
     throw error;
   }
   if (progress.status === 'pending') return { state: 'pending' };
-  if (progress.status === 'error') return { state: 'failed', message: progress.error };
+  if (progress.status === 'error') {
+    const failure = deps.check.failure(); // some packages treat a failed check as the end of the job
+    if (failure !== null) throw failure;
+    return { state: 'failed', message: progress.error };
+  }
   const [video] = progress.videos;
   if (!video) return { state: 'failed', message: 'The maker completed the job without a video.' };
   return {
@@ -189,7 +213,7 @@ async function status(
 
 async function bytesOf(
   video: Data,
-  deps: DepsAtBase,
+  deps: StatusDeps,
   signal: AbortSignal,
 ): Promise<AsyncIterable<Uint8Array>> {
   switch (video.type) {

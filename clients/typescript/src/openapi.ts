@@ -713,7 +713,9 @@ export interface paths {
         put?: never;
         /**
          * Make an API key; the answer is the only place that ever shows it
-         * @description Needs the permission `keys:write`.
+         * @description After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
+         *
+         *     Needs the permission `keys:write`.
          */
         post: operations["createKey"];
         delete?: never;
@@ -947,7 +949,9 @@ export interface paths {
         put?: never;
         /**
          * Make an API key of an org; the answer is the only place that ever shows it
-         * @description Needs the permission `operator`.
+         * @description After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
+         *
+         *     Needs the permission `operator`.
          */
         post: operations["createOrgKey"];
         delete?: never;
@@ -1155,7 +1159,9 @@ export interface paths {
         put?: never;
         /**
          * Have events sent to a URL; the answer alone shows the secret
-         * @description Needs the permissions `keys:write` and `usage:read`.
+         * @description After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
+         *
+         *     Needs the permissions `keys:write` and `usage:read`.
          */
         post: operations["createWebhook"];
         delete?: never;

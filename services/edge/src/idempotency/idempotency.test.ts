@@ -493,6 +493,29 @@ test('a repeat of a request without a body is recognized', async () => {
   expect(await rotate(randomUUID())).toMatchObject({ status: 200, json: { secret: 'whsec_2' } });
 });
 
+test.each([
+  ['webhooks.create', '/v1/webhooks', { url: 'https://example.com', events: ['*'] }],
+  ['keys.create', '/v1/keys', { name: 'a key', permissions: ['models:write'] }],
+  ['orgs.keys.create', `/v1/orgs/${DEFAULT_ORG}/keys`, { name: 'a key', permissions: ['models:write'] }],
+] as const)(
+  'a 503 of %s, whose work may have begun, is kept: a repeat does not run',
+  async (name, path, body) => {
+    let runs = 0;
+    const control = await serve(first.bus, { name: 'control', version: '0.0.1', description: 'of a test' });
+    control.handle(name, async () => {
+      runs += 1;
+      throw new ServiceError('service_unavailable', 'the answer is lost');
+    });
+    const id = randomUUID();
+    const original = await post(id, { path, body });
+    expect(original).toMatchObject({ status: 503, headers: { 'x-should-retry': 'false' } });
+    const repeat = await post(id, { path, body });
+    expect(repeat.headers).toEqual({ ...original.headers, 'idempotent-replayed': 'true' });
+    expect(repeat.bytes.equals(original.bytes)).toBe(true);
+    expect(runs).toBe(1);
+  },
+);
+
 test('an incomplete body leaves its key free', async () => {
   const id = randomUUID();
   const socket = connect(first.port, '127.0.0.1').on('error', () => {});

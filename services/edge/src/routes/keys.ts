@@ -14,6 +14,7 @@ export function keyRoutes(bus: Bus): Route[] {
       method: 'POST',
       path: '/v1/keys',
       summary: 'Make an API key; the answer is the only place that ever shows it',
+      repeatable: false, // a repeat would make a second key
       status: 201,
       answer: 'The key',
     }),

@@ -60,6 +60,7 @@ export function orgRoutes(bus: Bus): Route[] {
       method: 'POST',
       path: '/v1/orgs/{id}/keys',
       summary: 'Make an API key of an org; the answer is the only place that ever shows it',
+      repeatable: false, // a repeat would make a second key
       params,
       status: 201,
       answer: 'The key',

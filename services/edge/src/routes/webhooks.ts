@@ -15,6 +15,7 @@ export function webhookRoutes(bus: Bus): Route[] {
       method: 'POST',
       path: '/v1/webhooks',
       summary: 'Have events sent to a URL; the answer alone shows the secret',
+      repeatable: false, // a repeat would make a second webhook
       alsoNeeds: 'usage:read',
       status: 201,
       answer: 'The webhook, with its secret',

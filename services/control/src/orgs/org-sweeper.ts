@@ -38,8 +38,13 @@ async function sweepOrgs(deps: OrgSweepDeps): Promise<void> {
   const suspended = deps.knownOrgs.entries().filter(([, { suspended_at }]) => suspended_at !== null);
   const warn = (org: string) => (error: unknown) =>
     logger.warn({ err: error, org }, 'the sweep of a suspended org failed');
-  for (const [org] of suspended) await stopComputersOf(deps.computers, org).catch(warn(org));
+  for (const [org] of suspended) await stopIfStillSuspended(deps, org).catch(warn(org));
   for (const [org] of suspended) await removeIfDue(deps, org).catch(warn(org));
+}
+
+async function stopIfStillSuspended({ orgs, computers }: OrgSweepDeps, org: string): Promise<void> {
+  const entry = await orgs.get(org); // it may have been restored while others were stopped
+  if (entry && entry.value.suspended_at !== null) await stopComputersOf(computers, org);
 }
 
 /** Removes the data of an org whose time has come. It cannot be restored from then on. */

@@ -74,17 +74,23 @@ beforeEach(() => {
   meanwhile = async () => {};
 });
 
+interface Placed {
+  state?: ComputerRecord['state'];
+  /** Bus of the control that is asked. */
+  to?: Bus;
+}
+
 /** @returns the key of its record */
-async function placeComputer(org: string, host: string): Promise<string> {
+async function placeComputer(org: string, host: string, { state = 'stopped', to = bus }: Placed = {}) {
   const record = newComputerRecord({
     ...{ id: newId('computer'), org, key_id: newId('key'), host, name: 'test' },
     ...{ image: STANDARD_IMAGE, cpu: 1, memory_mb: 512, disk_gb: 1, metadata: {} },
     rates: { per_minute: '0', per_vcpu_minute: '0', per_gb_memory_minute: '0', per_gb_disk_minute: '0' },
     created_at: new Date(clock.now()).toISOString(),
   });
-  const placements = await openBucket(bus, 'computer-placements');
+  const placements = await openBucket(to, 'computer-placements');
   await placements.put(placementKey(org, record.id), computerPlacement.parse(record));
-  await computers.put(recordKey(record), { ...record, state: 'stopped' });
+  await (await openBucket(to, 'computers')).put(recordKey(record), { ...record, state });
   return recordKey(record);
 }
 
@@ -222,6 +228,47 @@ describe('an org that is suspended', () => {
     await events.until('restored', ({ type, data }) => type === 'org.restored' && data.org === id);
     const types = eventsOf(id).map(({ type }) => type);
     expect(types).toEqual(['org.created', 'key.created', 'org.suspended', 'org.restored']);
+  });
+
+  test('is left alone by a sweep that began before it was restored; silent hosts are not asked', async () => {
+    const held = await create();
+    const restored = await create();
+    const last = await create();
+    for (const { id } of [held, restored, last]) await update(id, { status: 'suspended' });
+    const hosts = await openBucket(bus, 'hosts');
+    const agents = await serve(bus, { name: 'computer-agent', version: '0.0.1', description: 'of a test' });
+    const asked: string[] = [];
+    const released = Promise.withResolvers<void>();
+    const hostOf = (org: string) => {
+      const host = `host_${org}`;
+      agents.handleHost(host, 'stop', async () => {
+        asked.push(org);
+        if (org === held.id) await released.promise;
+        throw new ServiceError('service_unavailable', 'stops later');
+      });
+      return host;
+    };
+    const beat = async (...from: string[]) => {
+      for (const host of from) await hosts.put(host, heartbeat(host, clock.now()));
+    };
+    const [ofHeld, ofRestored, ofLast] = [hostOf(held.id), hostOf(restored.id), hostOf(last.id)];
+    await placeComputer(held.id, ofHeld, { state: 'running' });
+    await placeComputer(held.id, hostOf('silent'), { state: 'running' });
+    await placeComputer(last.id, ofLast, { state: 'running' });
+    await expect
+      .poll(async () => {
+        await beat(ofHeld, ofLast);
+        clock.advance(30_000); // until the next sweep that knows the hosts
+        return asked;
+      })
+      .toContain(held.id);
+    await update(restored.id, { status: 'active' });
+    await placeComputer(restored.id, ofRestored, { state: 'running' });
+    await beat(ofRestored, ofLast);
+    released.resolve();
+    await expect.poll(() => asked).toEqual([held.id, last.id]);
+    for (const { id } of [held, last]) await update(id, { status: 'active' }); // no sweep asks their hosts again
+    await agents.drain();
   });
 
   test('is never the org of the operator', async () => {

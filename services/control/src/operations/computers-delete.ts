@@ -7,19 +7,26 @@ import { findComputer } from '../computers/records.ts';
 /** Covers ending the processes of the computer and removing its files. */
 const DELETE_TIMEOUT_MS = 120_000;
 
-/** Deletes a computer and its files permanently, and frees its slot. */
 export function deleteComputer(deps: ComputerOperations) {
   return async ({
     org,
     id,
   }: OperationRequest<'computers.delete'>): Promise<OperationResponse<'computers.delete'>> => {
     requireComputers(deps);
-    const { value: record } = await findComputer(deps.records, org, id);
-    if (deps.hosts.isSilent(record.host)) await giveUpComputer(deps, record);
-    else await askHost(deps, record.host, { org, id });
-    await deps.slots.free(org, [id]);
+    await removeComputer(deps, { org, id });
     return { id, object: 'computer', deleted: true };
   };
+}
+
+/** Removes a computer and its files permanently, and frees its slot; also where computers are switched off. */
+export async function removeComputer(
+  deps: ComputerOperations,
+  { org, id }: { org: string; id: string },
+): Promise<void> {
+  const { value: record } = await findComputer(deps.records, org, id);
+  if (deps.hosts.isSilent(record.host)) await giveUpComputer(deps, record);
+  else await askHost(deps, record.host, { org, id });
+  await deps.slots.free(org, [id]);
 }
 
 async function askHost(

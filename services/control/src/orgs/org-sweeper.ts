@@ -6,7 +6,7 @@ import { administered, controlEvent } from '../changes/administered.ts';
 import { deleteWithEvents } from '../changes/write.ts';
 import type { ComputerOperations } from '../computers/computer-operations.ts';
 import type { FileOperations } from '../files/file-operations.ts';
-import { deleteComputer } from '../operations/computers-delete.ts';
+import { removeComputer } from '../operations/computers-delete.ts';
 import { deleteFile } from '../operations/files-delete.ts';
 import type { KeyOperations } from '../operations/keys-create.ts';
 import type { WebhookOperations } from '../webhooks/webhook-operations.ts';
@@ -71,7 +71,7 @@ async function removeOrg(deps: OrgSweepDeps, org: string, revision: number): Pro
 
 async function removeComputers({ computers }: OrgSweepDeps, org: string): Promise<void> {
   const there = (await computers.records.ofOrg(org)).filter(({ state }) => state !== 'deleting');
-  await eachOf(there, ({ id }) => deleteComputer(computers)({ ...callerOf(org), id }));
+  await eachOf(there, ({ id }) => removeComputer(computers, { org, id }));
 }
 
 async function removeFiles({ files }: OrgSweepDeps, org: string): Promise<void> {

@@ -326,6 +326,20 @@ describe('an org that is deleted', () => {
     await events.until('removed', ({ type, data }) => type === 'org.removed' && data.org === id);
   });
 
+  test('is removed with its computer where computers are switched off', async () => {
+    const off = await startTestControl({
+      clock,
+      env: { SWITCHYARD_KEY: FIRST, SWITCHYARD_COMPUTERS: 'off' },
+    });
+    const body = { name: 'Acme', billing: 'postpaid' as const };
+    const { id } = await request(off.bus, 'orgs.create', { ...caller, body });
+    await placeComputer(id, 'host_silent', { to: off.bus });
+    await request(off.bus, 'orgs.delete', { ...caller, id });
+    clock.advance((DELETED_ORG_DAYS + 1) * DAY_MS);
+    await off.events.until('removed', ({ type, data }) => type === 'org.removed' && data.org === id);
+    await off.stop();
+  });
+
   test('loses all else, and stays refused, while its computer cannot be removed', async () => {
     const { id, key } = await create();
     const hosts = await openBucket(bus, 'hosts');

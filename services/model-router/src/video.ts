@@ -4,6 +4,7 @@ export { PricedMembers } from './calls/priced-members.ts';
 export { Catalog, loadCatalog, makerOf } from './catalog/catalog.ts';
 export { catalogConfig, secretOf } from './catalog/catalog-config.ts';
 export { SHIPPED_CATALOGS } from './catalog/shipped.ts';
+export { parseExactly } from './json/exact-integers.ts';
 export { redacted } from './makers/failure.ts';
 export { createMakers } from './makers/registry.ts';
 export { createVideoMakers } from './makers/videos/registry.ts';

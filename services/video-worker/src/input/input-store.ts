@@ -3,7 +3,7 @@
 // which is needed without the rest.
 import type { ObjectStore } from '@switchyard/bus';
 import { VIDEO_FIELDS, type VideosRequest } from '@switchyard/contracts';
-import type { VideoImage, VideoJob } from '@switchyard/model-router/video';
+import { parseExactly, type VideoImage, type VideoJob } from '@switchyard/model-router/video';
 import { z } from 'zod';
 
 const storedWords = z.object({
@@ -92,7 +92,7 @@ export class InputStore {
 
   async #words(id: string): Promise<StoredWords | null> {
     const bytes = await this.#read(wordsOf(id));
-    return bytes && storedWords.parse(JSON.parse(bytes.toString('utf8')));
+    return bytes && storedWords.parse(parseExactly(bytes.toString('utf8')));
   }
 
   async #read(name: string): Promise<Buffer | null> {

@@ -75,10 +75,15 @@ function pictureUrl(): string {
   return `http://127.0.0.1:${(pictures.address() as AddressInfo).port}/first-frame`;
 }
 
-async function create(more: object, org = ORG): Promise<VideoView> {
+function create(more: object, org = ORG): Promise<VideoView> {
+  return send(JSON.stringify({ ...REQUEST, ...more }), org);
+}
+
+const REQUEST = { model: 'acme/first', prompt: 'a cat', duration: 4 };
+
+async function send(text: string, org = ORG): Promise<VideoView> {
   const { bus, clock } = installation;
-  const request = { model: 'acme/first', prompt: 'a cat', duration: 4, ...more };
-  const body = Buffer.from(JSON.stringify(request));
+  const body = Buffer.from(text);
   const head = {
     ...{ org, key_id: 'key_1', request_id: 'req_1', models: ['acme/first'] },
     ...{ body_bytes: body.length, received_at: clock.now() },
@@ -96,6 +101,18 @@ test('a large body that names a picture of unknown length does not wait for its 
   expect(input?.image?.bytes.equals(PICTURE)).toBe(true);
   expect(input?.providerOptions).toEqual(options);
   expect(deps.largeBodies).toMatchObject({ held: 0, waiting: 0 });
+});
+
+test('integers above 2^53 keep their digits in provider_options and further fields; a seed is refused', async () => {
+  const further = '{"noise":18446744073709551615,"list":[-9007199254740993]}';
+  const options = '{"seed":18446744073709551615}';
+  const fields = `${JSON.stringify(REQUEST).slice(0, -1)},${further.slice(1, -1)},"provider_options":${options}}`;
+  const { id } = await send(fields);
+  const input = await installation.inputs.read(id);
+  expect(JSON.stringify(input?.providerOptions)).toBe(options);
+  expect(JSON.stringify(input?.further)).toBe(further);
+  const refused = send(`${JSON.stringify(REQUEST).slice(0, -1)},"seed":18446744073709551615}`);
+  await expect(refused).rejects.toMatchObject({ param: 'seed', message: expect.stringMatching('Too big') });
 });
 
 test('a picture is not requested before there is memory for it', async () => {

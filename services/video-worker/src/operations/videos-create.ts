@@ -16,7 +16,7 @@ import {
   type VideoView,
   videosRequest,
 } from '@switchyard/contracts';
-import { makerOf, type VideoImage } from '@switchyard/model-router/video';
+import { makerOf, parseExactly, type VideoImage } from '@switchyard/model-router/video';
 import { LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import type { InputSummary } from '../input/input-store.ts';
 import { DOWNLOAD_BYTES_MAX, isRemote, readPicture } from '../input/picture.ts';
@@ -125,9 +125,10 @@ async function publishJob(
 
 /** @throws ServiceError `invalid_json`, `invalid_request` */
 function readRequest(body: Buffer): VideosRequest {
+  const text = body.toString('utf8');
   let json: unknown;
   try {
-    json = JSON.parse(body.toString('utf8'));
+    json = JSON.parse(text);
   } catch (cause) {
     throw new ServiceError(
       'invalid_json',
@@ -136,8 +137,8 @@ function readRequest(body: Buffer): VideosRequest {
     );
   }
   const parsed = videosRequest.safeParse(json);
-  if (parsed.success) return parsed.data;
-  throw fromZodError(parsed.error);
+  if (!parsed.success) throw fromZodError(parsed.error);
+  return videosRequest.parse(parseExactly(text)); // checked above: this parse has objects for large integers
 }
 
 function chargeEvent(

@@ -71,7 +71,8 @@ test('killed when a minute ends: it is charged once, the computer runs on, its c
   expect((await testAgent.record(id))?.minutes).toBe(2);
 });
 
-test('a computer that ends by itself meanwhile: it is billed to that moment, however late its end can be written', async () => {
+/** A computer whose container ends by itself after 50 s, 20 s ago, while the bus is away. */
+async function endedWhileAway(): Promise<string> {
   const { id } = await testAgent.create();
   await testAgent.pass(50_000);
   const container = (await testAgent.record(id))?.container;
@@ -83,6 +84,11 @@ test('a computer that ends by itself meanwhile: it is billed to that moment, how
   testAgent.clock.advance(20_000); // its end is tried again, and a minute would have ended
   await computer!.settled();
   await installation.nats.restart();
+  return id;
+}
+
+test('a computer that ends by itself meanwhile: it is billed to that moment, however late its end can be written', async () => {
+  const id = await endedWhileAway();
   const end = async () => {
     await testAgent.pass(1_000);
     return testAgent.record(id);
@@ -90,5 +96,13 @@ test('a computer that ends by itself meanwhile: it is billed to that moment, how
   await expect
     .poll(() => end().catch(() => null), { timeout: BACK_MS_MAX })
     .toMatchObject({ state: 'stopped', stop_reason: 'exited', minutes: 1 });
+  await expectMinutes(id, ['1:0'], '1:stopped');
+});
+
+test('a computer that ends by itself meanwhile and is stopped before that is written: billed to its own end', async () => {
+  const id = await endedWhileAway();
+  await expect
+    .poll(() => testAgent.ask('stop', id).catch(() => null), { timeout: BACK_MS_MAX })
+    .toMatchObject({ status: 'stopped', stop_reason: 'exited', minutes: 1 });
   await expectMinutes(id, ['1:0'], '1:stopped');
 });

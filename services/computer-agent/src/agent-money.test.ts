@@ -3,7 +3,7 @@
 import { type Bus, type ServiceHost, serve } from '@switchyard/bus';
 import { type ComputerRecord, MINUTES_AHEAD, ServiceError } from '@switchyard/contracts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { deleteComputer } from './lifecycle/transitions.ts';
+import { deleteComputer, stopComputer } from './lifecycle/transitions.ts';
 import { minuteCost } from './metering/minutes.ts';
 import { ASK_AGAIN_MS } from './metering/run-holds.ts';
 import {
@@ -154,6 +154,27 @@ describe('a computer of a limited org', () => {
     till.minutes = 10;
     await testAgent.ask('start', id, true);
     expect((await testAgent.exec(id, 'cat file')).stdout).toBe('kept\n');
+  });
+
+  test.each(['stop', 'delete'] as const)('is not charged beyond them where a %s comes late', async (verb) => {
+    const id = await createWith(1);
+    const [computer] = testAgent.agent.computers.all();
+    const late = Promise.withResolvers<void>();
+    void computer!.lock.run(() => late.promise);
+    const done = verb === 'stop' ? stopComputer(computer!, 'user') : deleteComputer(computer!);
+    for (const ms of [40_000, 40_000]) {
+      testAgent.clock.advance(ms);
+      await testAgent.agent.heartbeat.beat();
+    }
+    late.resolve();
+    await done;
+    const end = verb === 'stop' ? 'stopped' : 'deleted';
+    await installation.events.until(end, (event) => event.id === `${id}:1:${end}`);
+    const charged = installation.events.of('computer.metered').filter(({ data }) => data.computer_id === id);
+    expect(charged.map(({ data }) => data.minute)).toEqual([0]);
+    if (verb === 'stop')
+      expect(computer!.record).toMatchObject({ stop_reason: 'insufficient_funds', minutes: 1 });
+    expect([...till.spent]).toEqual(minutesOf(id, 0, 1));
   });
 
   test('goes on when money comes in time', async () => {

@@ -1,12 +1,12 @@
 // One computer of this host: its record as last written, the current run, and the lock that protects both. What is
 // done with it is in the files beside this one: transitions.ts, use-run.ts, reconcile.ts.
-import type { ComputerRecord, ComputerRun } from '@switchyard/contracts';
+import type { ComputerRecord, ComputerRun, StopReason } from '@switchyard/contracts';
 import { ServiceError } from '@switchyard/contracts';
 import { Lock } from '@switchyard/service';
 import { billableWhenResumed } from '../metering/resumed-run.ts';
 import type { RecordEntry } from '../store/computer-records.ts';
 import type { ComputerDeps } from './deps.ts';
-import type { Run } from './run.ts';
+import type { Run, RunEnd } from './run.ts';
 
 export class Computer {
   readonly id: string;
@@ -65,10 +65,11 @@ export class Computer {
     return new Date(this.deps.clock.now());
   }
 
-  /** Billable milliseconds of the run, also before this agent has taken it over. */
-  get elapsedMs(): number {
-    if (this.run) return this.run.elapsedMs;
-    return billableWhenResumed(this.recordedRun, this.deps.lastHeardBefore, this.deps.clock.now());
+  /** As `endNow` of the run, also before this agent has taken it over. */
+  endNow(reason: StopReason): RunEnd {
+    if (this.run) return this.run.endNow(reason);
+    const { lastHeardBefore, clock } = this.deps;
+    return { reason, elapsedMs: billableWhenResumed(this.recordedRun, lastHeardBefore, clock.now()) };
   }
 
   /** Under the lock. @throws RecordTaken */

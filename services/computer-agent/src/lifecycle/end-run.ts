@@ -3,15 +3,15 @@
 //   end:    record `stopping` with the run's final length -> remove the container -> events of the last minutes ->
 //           event -> record `stopped`
 //   delete: as end, with `deleting`; then the files go, then the event, then the record
-import type { ComputerRun, StopReason } from '@switchyard/contracts';
+import type { ComputerRun } from '@switchyard/contracts';
 import { startedMinutes } from '@switchyard/contracts';
 import { chargeMinutes } from './charge.ts';
 import type { Computer } from './computer.ts';
 import { changedEvent, deletedEvent } from './lifecycle-event.ts';
+import type { RunEnd } from './run.ts';
 
-/** @param elapsedMs billable milliseconds of the run */
-export async function endRun(computer: Computer, reason: StopReason, elapsedMs: number): Promise<void> {
-  await computer.write({ state: 'stopping', stop_reason: reason, run: endedRun(computer, elapsedMs) });
+export async function endRun(computer: Computer, end: RunEnd): Promise<void> {
+  await computer.write({ state: 'stopping', stop_reason: end.reason, run: endedRun(computer, end) });
   await finishStop(computer);
 }
 
@@ -19,7 +19,7 @@ export async function endRun(computer: Computer, reason: StopReason, elapsedMs: 
 export async function removeComputer(computer: Computer): Promise<void> {
   await finishTransition(computer);
   if (computer.isGone) return;
-  const ending = computer.record.run === null ? {} : { run: endedRun(computer, computer.elapsedMs) };
+  const ending = computer.record.run === null ? {} : { run: endedRun(computer, computer.endNow('user')) };
   await computer.write({ state: 'deleting', ...ending });
   await finishDeletion(computer);
 }
@@ -61,6 +61,6 @@ export async function finishDeletion(computer: Computer): Promise<void> {
   computer.leave();
 }
 
-function endedRun(computer: Computer, elapsedMs: number): ComputerRun {
+function endedRun(computer: Computer, { elapsedMs }: RunEnd): ComputerRun {
   return { ...computer.recordedRun, anchored_ms: elapsedMs, anchored_at: computer.now.toISOString() };
 }

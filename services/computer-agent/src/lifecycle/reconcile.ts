@@ -11,7 +11,7 @@ import { endRun, finishTransition } from './end-run.ts';
 import { exclusively } from './exclusively.ts';
 import { changedEvent } from './lifecycle-event.ts';
 import { RecoveredExecs } from './recovered-execs.ts';
-import { Run } from './run.ts';
+import { Run, type RunEnd } from './run.ts';
 import { ACTIVITY_BEHIND_MS_MAX, noteActivity, watchRun } from './run-watch.ts';
 
 /** Reconciler rounds in which a container that exists but does not answer is retried. */
@@ -61,30 +61,32 @@ async function checkContainer(computer: Computer, run: Run, containers: Readonly
   // It may have been started after the list was made.
   const now = await computer.deps.host.containers();
   if (now.some((container) => container.containerId === containerId && container.running)) return;
-  await endRun(computer, 'exited', run.elapsedMs);
+  await endRun(computer, run.endNow('exited'));
 }
 
 async function resume(computer: Computer, containers: ReadonlySet<string>): Promise<void> {
   const { deps, record, recordedRun } = computer;
   const { container } = record;
   await publishBeginning(computer);
-  const lostMs = billableWhenLost(recordedRun, deps.lastHeardBefore);
-  if (container === null || !containers.has(container)) return endRun(computer, 'exited', lostMs);
+  const lost: RunEnd = {
+    reason: 'exited',
+    elapsedMs: billableWhenLost(recordedRun, deps.lastHeardBefore),
+  };
+  if (container === null || !containers.has(container)) return endRun(computer, lost);
   // The lifetime continues while no agent watches: end the run where it should have ended.
   const lifetimeEnd = Date.parse(recordedRun.started_at) + deps.limits.maxLifetimeMs;
   if (lifetimeEnd <= deps.clock.now())
-    return endRun(
-      computer,
-      'max_lifetime',
-      billableWhenResumed(recordedRun, deps.lastHeardBefore, lifetimeEnd),
-    );
+    return endRun(computer, {
+      reason: 'max_lifetime',
+      elapsedMs: billableWhenResumed(recordedRun, deps.lastHeardBefore, lifetimeEnd),
+    });
   let found: Found;
   try {
     found = await find(deps.host, container);
   } catch (error) {
     computer.connectFailures += 1;
     if (computer.connectFailures < CONNECT_ATTEMPTS_MAX) throw error;
-    return endRun(computer, 'exited', lostMs);
+    return endRun(computer, lost);
   }
   const run = await takeOver(computer, found).catch((error: unknown) => {
     found.container.release(); // the next round takes it over again

@@ -22,10 +22,9 @@ export function watchRun(computer: Computer, run: Run): void {
   holdAhead(computer, run);
   void run.container.exited.then((exit) => {
     if (computer.run !== run) return;
-    run.hasEnded = true;
     const reason = exit.reason === 'out_of_memory' ? 'out_of_memory' : 'exited';
-    const { elapsedMs } = run; // fixed here, because writing the record may take long
-    tryUntilDone(computer, run, () => endRun(computer, reason, elapsedMs));
+    run.setEnded(reason);
+    tryUntilDone(computer, run, () => endRun(computer, run.endNow(reason)));
   });
 }
 
@@ -78,7 +77,7 @@ function lookLater(computer: Computer, run: Run): void {
 async function look(computer: Computer, run: Run): Promise<void> {
   if (run.hasEnded) return; // its end is in progress or being retried: do nothing else
   const due = run.due();
-  if (due) return endRun(computer, due.reason, due.elapsedMs);
+  if (due) return endRun(computer, due);
   await chargeMinutes(computer, completedMinutes(run.elapsedMs), run.elapsedMs);
   lookLater(computer, run);
   holdAhead(computer, run);

@@ -25,6 +25,20 @@ test('it is idle at the end of the window and not a millisecond before', () => {
   expect(run.due()).toEqual({ reason: 'idle', elapsedMs: 119_999 + 1 - 60_000 });
 });
 
+test('ended late, it ends when it was due, or when its container ended by itself', () => {
+  const { clock, run } = openRun();
+  run.paidMs = 30_000;
+  clock.advance(29_000);
+  expect(run.endNow('user')).toEqual({ reason: 'user', elapsedMs: 29_000 });
+  clock.advance(20_000);
+  expect(run.endNow('user')).toEqual({ reason: 'insufficient_funds', elapsedMs: 30_000 });
+  run.setEnded('exited');
+  run.paidMs = Number.POSITIVE_INFINITY;
+  expect(run.endNow('user')).toEqual({ reason: 'exited', elapsedMs: 30_000 });
+  run.setEnded('out_of_memory');
+  expect(run.endNow('user')).toEqual({ reason: 'out_of_memory', elapsedMs: 30_000 });
+});
+
 test('a late timer is not billed: the run ended when it was announced to', () => {
   const { clock, billable, run } = openRun();
   for (let second = 0; second < 150; second++) {

@@ -1,5 +1,5 @@
 // A run that has not ended: its clocks, its commands, and when it ends by itself.
-import { type ComputerLimits, completedMinutes, MINUTE_MS } from '@switchyard/contracts';
+import { type ComputerLimits, completedMinutes, MINUTE_MS, type StopReason } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { Container } from '../computer/container.ts';
 import { Meter } from '../computer/meter.ts';
@@ -24,9 +24,9 @@ export interface RunOptions {
   readonly minutesPublished: number;
 }
 
-/** Why a run must end now, and its billable milliseconds. */
-interface Due {
-  readonly reason: 'idle' | 'max_lifetime' | 'insufficient_funds';
+/** Why a run ends, and its billable milliseconds. */
+export interface RunEnd {
+  readonly reason: StopReason;
   readonly elapsedMs: number;
 }
 
@@ -39,8 +39,6 @@ export class Run {
   readonly meter: Meter;
   /** Minutes whose event is durable; the record may lag while its store is away. */
   minutesPublished: number;
-  /** The container has ended by itself. */
-  hasEnded = false;
   /** Billable milliseconds that can be paid; the run ends there. */
   paidMs = Number.POSITIVE_INFINITY;
   /** Timers of run-watch.ts. */
@@ -54,6 +52,7 @@ export class Run {
   readonly #billableOrigin: number;
   readonly #limits: RunOptions['limits'];
   readonly #startedAt: number;
+  #end: RunEnd | null = null;
   #busy = 0;
   #idleSince: number;
 
@@ -74,6 +73,21 @@ export class Run {
   /** Billable milliseconds so far, whole ones. */
   get elapsedMs(): number {
     return Math.floor(this.#billable.now() - this.#billableOrigin);
+  }
+
+  /** The container has ended by itself. */
+  get hasEnded(): boolean {
+    return this.#end !== null;
+  }
+
+  /** The container has ended by itself. Time until that is recorded is not billed. */
+  setEnded(reason: 'exited' | 'out_of_memory'): void {
+    this.#end = { reason, elapsedMs: this.endNow(reason).elapsedMs };
+  }
+
+  /** How the run ends if it ends now. `reason` applies unless the run has ended by itself or was due before. */
+  endNow(reason: StopReason): RunEnd {
+    return this.#end ?? this.due() ?? { reason, elapsedMs: this.elapsedMs };
   }
 
   /** This agent has no more to do with the run. `release`: the computer itself keeps running. */
@@ -107,13 +121,13 @@ export class Run {
   }
 
   /** Whether the run must end now; if several reasons apply, the earliest. */
-  due(): Due | null {
+  due(): RunEnd | null {
     const due = this.#dueByClock();
     if (this.elapsedMs < this.paidMs || (due && due.elapsedMs <= this.paidMs)) return due;
     return { reason: 'insufficient_funds', elapsedMs: this.paidMs };
   }
 
-  #dueByClock(): Due | null {
+  #dueByClock(): RunEnd | null {
     const now = this.#clock.monotonic();
     const lifetimeEnd = this.#startedAt + this.#limits.maxLifetimeMs;
     const idleEnd = this.#idleEnd;

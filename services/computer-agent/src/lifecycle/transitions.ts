@@ -97,7 +97,7 @@ export async function stopComputer(computer: Computer, reason: StopReason): Prom
   computer.requireCreated();
   return exclusively(computer, async () => {
     await finishTransition(computer);
-    if (computer.record.state === 'running') await endRun(computer, reason, computer.elapsedMs);
+    if (computer.record.state === 'running') await endRun(computer, computer.endNow(reason));
     if (computer.record.state === 'creating' || computer.record.state === 'deleting') throw notFound();
     return computer.record;
   });
@@ -133,7 +133,7 @@ export async function shutDownComputer(computer: Computer): Promise<void> {
   if (computer.isGone) return;
   await exclusively(computer, async () => {
     await finishTransition(computer);
-    if (computer.record.state === 'running') await endRun(computer, 'host_lost', computer.elapsedMs);
+    if (computer.record.state === 'running') await endRun(computer, computer.endNow('host_lost'));
   });
 }
 

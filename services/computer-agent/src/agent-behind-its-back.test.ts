@@ -5,6 +5,7 @@ import { readdir } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { openHeldEngine } from './__fixtures__/held-engine.ts';
 import { deleteComputer } from './lifecycle/transitions.ts';
 import {
   diskOf,
@@ -106,4 +107,25 @@ test('a disk that is unmounted while its computer is stopped: the next start mou
   await unmount(files.slice(0, -'/files'.length));
   await testAgent.ask('start', id);
   expect((await testAgent.exec(id, 'cat file')).stdout).toBe('kept\n');
+});
+
+test('a container that ends while the engine answers late: its computer is billed to that moment', async () => {
+  const engine = await openHeldEngine();
+  const late = await openTestAgent(installation, { docker: engine.docker });
+  try {
+    const { id } = await late.create();
+    await late.pass(50_000);
+    const { container } = (await late.record(id))!;
+    const asked = engine.hold(new RegExp(`GET .*/${container}/json`));
+    await testAgent.docker.getContainer(container!).kill();
+    await asked; // how it ended
+    late.clock.advance(20_000);
+    engine.release();
+    const stopped = await late.recordWhen(id, ({ state }) => state === 'stopped');
+    expect(stopped).toMatchObject({ stop_reason: 'exited', minutes: 1 });
+  } finally {
+    engine.release();
+    await late.close();
+    await engine.close();
+  }
 });

@@ -22,7 +22,9 @@ interface ContainerDeps {
 
 export class Container {
   readonly containerId: string;
-  /** Resolves once, when PID 1 has ended for any reason. */
+  /** Resolves when PID 1 has ended for any reason. */
+  readonly ended: Promise<void>;
+  /** Resolves after `ended`, when the engine has told the reason or did not answer in time. */
   readonly exited: Promise<ContainerExit>;
   /** Mounts /workspace again if another program unmounted it. @throws ServiceError `computer_failed` */
   readonly remountWorkspace: () => Promise<void>;
@@ -37,9 +39,8 @@ export class Container {
     this.remountWorkspace = deps.remountWorkspace;
     this.#started = started;
     this.#deps = deps;
-    this.exited = started.init.closed.then(() =>
-      this.#released ? new Promise<never>(() => {}) : this.#exit(),
-    );
+    this.ended = started.init.closed.then(() => (this.#released ? new Promise<never>(() => {}) : undefined));
+    this.exited = this.ended.then(() => this.#exit());
     void this.exited.then(() => {
       this.#hasExited = true;
       for (const listener of this.#onExit) listener();

@@ -20,6 +20,7 @@ export const ACTIVITY_BEHIND_MS_MAX = ACTIVITY_WRITE_MS + ACTIVITY_WRITE_EVERY_M
 export function watchRun(computer: Computer, run: Run): void {
   lookLater(computer, run);
   holdAhead(computer, run);
+  void run.container.ended.then(() => run.setEnded('exited'));
   void run.container.exited.then((exit) => {
     if (computer.run !== run) return;
     const reason = exit.reason === 'out_of_memory' ? 'out_of_memory' : 'exited';

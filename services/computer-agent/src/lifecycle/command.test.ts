@@ -1,5 +1,5 @@
 // The timeout of commands, and the form of their results.
-import { ServiceError } from '@switchyard/contracts';
+import { type ExecRequest, ServiceError } from '@switchyard/contracts';
 import { describe, expect, test } from 'vitest';
 import type { Container } from '../computer/container.ts';
 import type { ExecResult } from '../computer/exec.ts';
@@ -74,4 +74,19 @@ describe('results', () => {
     expect(details.stdout).toBe(output.slice(0, Math.floor(length)));
     expect(details.truncated).toBe(truncated);
   });
+});
+
+test('a command whose caller has left does not begin; one that outlives its caller does', async () => {
+  const begun: string[] = [];
+  const container = {
+    exec: ({ command }) => {
+      begun.push(command);
+      return Promise.reject(new Error('of the test'));
+    },
+  } as Partial<Container> as Container;
+  const options = { execId: 'exec-1', signal: AbortSignal.abort(new Error('gone')), outputBytesMax: 1_000 };
+  const begin = (request: ExecRequest) => runCommand({ container, recovered: null }, request, options);
+  await expect(begin({ command: 'waits' })).rejects.toThrow('gone');
+  await expect(begin({ command: 'outlives', on_disconnect: 'continue' })).rejects.toThrow('of the test');
+  expect(begun).toEqual(['outlives']);
 });

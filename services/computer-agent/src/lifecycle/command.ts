@@ -41,6 +41,7 @@ export async function runCommand(
   const kill = keep ? undefined : signal;
   const known =
     recovered?.claim(execId, kill) ?? (resume ? container.attach(execId, { signal: kill }) : null);
+  if (!known) kill?.throwIfAborted(); // the caller may have left while it waited for the computer
   const raw = await (known ??
     container.exec({
       id: execId,

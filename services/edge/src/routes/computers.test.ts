@@ -1,6 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type ServiceHost, serve } from '@switchyard/bus';
-import { type ErrorCode, type HostExecRequest, ServiceError } from '@switchyard/contracts';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  type ComputerObject,
+  type ErrorCode,
+  type HostExecRequest,
+  ServiceError,
+} from '@switchyard/contracts';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { addComputer, addSilentComputer } from '../__fixtures__/test-computer.ts';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 
@@ -35,7 +41,10 @@ beforeAll(async () => {
   service.handleHost(computer.host, 'exec', refuseExec);
   service.handle('computers.create', refuse);
 });
-afterAll(() => edge?.stop());
+afterAll(async () => {
+  await edge?.stop();
+  vi.restoreAllMocks();
+});
 
 const post = (path: string, init: RequestInit & { type?: string } = {}) =>
   fetch(edge.url + path, {
@@ -118,4 +127,20 @@ test('a call to a computer whose host is silent is refused at once, with the rea
     ['/links', {}],
   ] as const;
   for (const [path, body] of calls) expect(await ask(path, body)).toMatchObject(unreachable);
+});
+
+/** The bus checks the deadlines of its calls four times a second. */
+const DEADLINES_CHECKED_MS = 1_000;
+
+test('a start whose host pulls the image for longer than 300 s is answered when the computer runs', async () => {
+  const { id: pulling, host } = await addComputer(edge);
+  const service = await serve(edge.bus, { name: 'host', version: '0.0.1', description: 'of a test' });
+  service.handleHost(host, 'start', async () => {
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + 310_000);
+    await delay(DEADLINES_CHECKED_MS);
+    return { id: pulling, status: 'running' } as ComputerObject;
+  });
+  const response = await post(`/v1/computers/${pulling}/start`);
+  expect([response.status, await response.json()]).toEqual([200, { id: pulling, status: 'running' }]);
 });

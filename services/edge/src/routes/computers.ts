@@ -4,6 +4,7 @@ import {
   computerObject,
   computerOptions,
   deletedComputer,
+  HOST_CREATE_TIMEOUT_MS,
   uploadRequest,
   uploadResult,
 } from '@switchyard/contracts';
@@ -13,8 +14,10 @@ import { jsonRoute, type Route } from '../http/route.ts';
 import { COMPUTERS_TAG, computerParams, RUNNING_COMPUTER_ERRORS } from './computer-route.ts';
 import { operationRoutes } from './operation-route.ts';
 
-/** Starting or stopping a container may take long. */
-const LIFECYCLE_TIMEOUT_MS = 300_000;
+/** Stopping or removing a container may take long. */
+const END_TIMEOUT_MS = 300_000;
+/** As a creation: its image may have to be pulled again. */
+const TIMEOUT_MS = { start: HOST_CREATE_TIMEOUT_MS, stop: END_TIMEOUT_MS } as const;
 const WHILE_IT_TAKES = Number.POSITIVE_INFINITY;
 
 interface ComputerRoutesDeps {
@@ -109,7 +112,7 @@ function lifecycleRoute(
         host,
         verb,
         { id, org: key.org, ...(verb === 'start' ? limited : {}) },
-        { timeoutMs: LIFECYCLE_TIMEOUT_MS, requestId },
+        { timeoutMs: TIMEOUT_MS[verb], requestId },
       );
     },
   );
@@ -133,7 +136,7 @@ function deleteRoute({ bus }: ComputerRoutesDeps): Route {
         bus,
         'computers.delete',
         { org: key.org, key_id: key.id, id },
-        { timeoutMs: LIFECYCLE_TIMEOUT_MS, requestId },
+        { timeoutMs: END_TIMEOUT_MS, requestId },
       ),
   );
 }

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openHeldEngine } from '../__fixtures__/held-engine.ts';
 import { mountPoints } from '../docker/mounts.ts';
 import { openComputerHost } from './open-computer-host.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
@@ -215,4 +216,23 @@ describe('an agent with a pool', () => {
     const updates = (await Array.fromAsync(events)).join('').trim().split('\n');
     expect(updates.map((line) => JSON.parse(line))).toMatchObject([{ Action: 'update' }]);
   });
+});
+
+test('a container of an earlier agent that the engine cannot remove keeps the next one from nothing', async () => {
+  const engine = await openHeldEngine();
+  const other = await openTestHost({ docker: engine.docker, warmPool: 2, prepareRetryMs: 1_000 });
+  const idsOf = async () => (await other.host.containers()).map(({ containerId }) => containerId);
+  try {
+    await other.host.poolFilled();
+    const [stuck, removed] = await idsOf();
+    engine.fail(new RegExp(`^DELETE .*/containers/${stuck}`));
+    await other.reopen();
+    expect(await idsOf()).toContain(stuck);
+    expect(await idsOf()).not.toContain(removed);
+    await other.createComputer();
+  } finally {
+    engine.release();
+    await other.close();
+    await engine.close();
+  }
 });

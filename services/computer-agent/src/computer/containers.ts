@@ -164,12 +164,17 @@ export class Containers {
 
   /**
    * Removes containers that no computer has claimed, such as the pool of an earlier agent, and slots without a container. Lists containers again, because the engine
-   * may have been making or removing one when that agent died.
+   * may have been making or removing one when that agent died. One that cannot be removed is logged and left.
    */
   async clearUp(): Promise<void> {
-    const { sockets, claims, slots, systemDisks } = this.#deps;
+    const { sockets, claims, slots, systemDisks, logger } = this.#deps;
+    const orLeave = (removal: Promise<void>, slot: string) =>
+      removal.catch((error: unknown) =>
+        logger.warn({ err: error, slot }, 'what an earlier agent left could not be removed'),
+      );
     const left = await this.list();
-    for (const { containerId, slot } of left) if (!claims.has(slot)) await this.remove({ containerId, slot });
+    for (const { containerId, slot } of left)
+      if (!claims.has(slot)) await orLeave(this.remove({ containerId, slot }), slot);
     const keptSlots = new Set(left.map(({ slot }) => slot));
     for (const slot of new Set([
       ...((await slots?.list()) ?? []),
@@ -177,7 +182,7 @@ export class Containers {
       ...claims.list(),
       ...(await systemDisks.list()),
     ])) {
-      if (!keptSlots.has(slot)) await this.#clearSlot(slot);
+      if (!keptSlots.has(slot)) await orLeave(this.#clearSlot(slot), slot);
     }
   }
 

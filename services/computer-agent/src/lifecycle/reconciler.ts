@@ -89,7 +89,7 @@ export class Reconciler {
   async removeAllOrphans(): Promise<void> {
     const { host, computers } = this.#deps;
     const owners = computers.all().map(({ record }) => record);
-    for (const containerId of orphansAmong(await host.containers(), owners)) await host.remove(containerId);
+    for (const containerId of orphansAmong(await host.containers(), owners)) await this.#remove(containerId);
   }
 
   async #recover(listed: RecordEntry, running: ReadonlySet<string>): Promise<void> {
@@ -105,7 +105,7 @@ export class Reconciler {
   }
 
   async #removeOrphans(found: readonly string[]): Promise<void> {
-    const { host, clock, logger } = this.#deps;
+    const { clock, logger } = this.#deps;
     const now = clock.monotonic();
     for (const known of [...this.#orphans.keys()]) if (!found.includes(known)) this.#orphans.delete(known);
     for (const containerId of found) {
@@ -113,9 +113,16 @@ export class Reconciler {
       this.#orphans.set(containerId, since);
       if (now - since < ORPHAN_GRACE_MS) continue;
       logger.warn({ container: containerId }, 'a container that no computer owns is removed');
-      await host.remove(containerId);
-      this.#orphans.delete(containerId);
+      await this.#remove(containerId);
     }
+  }
+
+  /** One that the engine cannot remove does not keep the others. */
+  async #remove(containerId: string): Promise<void> {
+    const { host, logger } = this.#deps;
+    await host.remove(containerId).catch((error: unknown) => {
+      logger.warn({ err: error, container: containerId }, 'a container that no computer owns is left over');
+    });
   }
 }
 

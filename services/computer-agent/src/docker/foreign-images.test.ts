@@ -6,7 +6,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import type { CreationProgress } from '@switchyard/contracts';
 import { type RegistryFault, startRegistry, type TestRegistry } from '@switchyard/testing';
 import Docker from 'dockerode';
@@ -21,6 +21,7 @@ import {
   test,
   vi,
 } from 'vitest';
+import { openHeldEngine } from '../__fixtures__/held-engine.ts';
 import { createForeignImages, type ForeignImagesDeps } from './foreign-images.ts';
 import type { ImageRequest } from './image-pull.ts';
 
@@ -161,6 +162,25 @@ describe('an image that goes to make room', () => {
     });
     expect(await removeUnused()).toBe(1);
     expect(await left(image)).toEqual([]);
+  });
+
+  test('stays while the engine unpacks it, also for a caller that has left, and goes then', async () => {
+    const image = await registry.push('room/unpacked');
+    const engine = await openHeldEngine();
+    onTestFinished(() => engine.close());
+    const load = vi.spyOn(engine.docker, 'loadImage');
+    const { use, removeUnused } = images({ docker: engine.docker });
+    const asked = engine.hold(/^POST .*\/images\/load/);
+    const caller = new AbortController();
+    const left = expect(use({ image, signal: caller.signal }, async () => {})).rejects.toThrow('gone');
+    await asked;
+    const archive = load.mock.calls[0]![0] as Readable;
+    if (!archive.readableEnded) await once(archive, 'end');
+    caller.abort(new Error('gone'));
+    await left;
+    expect(await removeUnused()).toBe(0);
+    engine.release();
+    await expect.poll(removeUnused, { timeout: 30_000 }).toBe(1);
   });
 
   test('is left alone while the note of it is empty: its agent died over it, or writes it', async () => {
@@ -308,6 +328,34 @@ describe('an image that cannot be had: the error says why, and nothing of it is 
     await pulling;
     await use({ image: second }, remove);
   });
+});
+
+test('an image over which the disk becomes full while the engine unpacks it keeps its room until that ends', async () => {
+  const [first, second] = [
+    await registry.push('room/filling', { bytes: MANY_BYTES, zeros: true }),
+    await registry.push('room/beside', { bytes: MANY_BYTES, zeros: true }),
+  ];
+  const noRoom = unavailable('no_room', /nearly full/);
+  const engine = new Docker();
+  const received = Promise.withResolvers<void>();
+  const unpacking = new PassThrough();
+  vi.spyOn(engine, 'loadImage').mockImplementationOnce(async (archive) => {
+    await once((archive as Readable).resume(), 'end');
+    received.resolve();
+    return unpacking;
+  });
+  let isFull = false;
+  const roomBytes = async () => MANY_BYTES * 1.5;
+  const { use } = images({ docker: engine, hasRoom: () => !isFull, roomBytes });
+  const filling = expect(use({ image: first }, async () => {})).rejects.toEqual(noRoom);
+  await received.promise;
+  isFull = true;
+  unpacking.write('{"status":"Loading layer"}\n');
+  await filling;
+  isFull = false;
+  await expect(use({ image: second }, async () => {})).rejects.toEqual(noRoom);
+  unpacking.end();
+  await use({ image: second }, (pinned) => docker.getImage(pinned).remove());
 });
 
 describe('a registry behind the host', () => {

@@ -53,13 +53,18 @@ export function createForeignImages(deps: ForeignImagesDeps): ForeignImages {
   /** By repository. A pull must wait: the engine removes in steps, and would remove what is pulled in between. */
   const removals = new Map<string, Promise<boolean>>();
 
+  const loading = new Set<ImagePull>();
+  /** The engine also unpacks an image whose caller has left; before it is there, it cannot be removed. */
+  const isInUse = (repository: string) =>
+    uses.has(repository) || loading.values().some((pull) => pull.repository === repository);
+
   const removeAllUnused = async () => {
     let removed = 0;
     for (const name of await readdir(memory).catch(() => [])) {
       const note = join(memory, name);
       const pinned = await readFile(note, 'utf8');
       const repository = parseImageReference(pinned)?.repository;
-      if (repository === undefined || uses.has(repository)) continue; // undefined: the note is being written
+      if (repository === undefined || isInUse(repository)) continue; // undefined: the note is being written
       const removal = removeImage(docker, pinned, note).finally(() => removals.delete(repository));
       removals.set(repository, removal);
       if (await removal) removed += 1;
@@ -74,7 +79,7 @@ export function createForeignImages(deps: ForeignImagesDeps): ForeignImages {
     return removing;
   };
   const turns = new Places({ max: PULLS_MAX, orgMax: ORG_PULLS_MAX });
-  const pullDeps = { ...deps, removeUnused, turns, loading: new Set<ImagePull>() };
+  const pullDeps = { ...deps, removeUnused, turns, loading };
 
   return {
     async use(request, work) {

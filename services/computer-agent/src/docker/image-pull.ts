@@ -98,6 +98,10 @@ export class ImagePull {
     else signal?.addEventListener('abort', onCallerGone, { signal: this.#abort.signal });
   }
 
+  get repository(): string {
+    return this.#reference.repository;
+  }
+
   /** The engine has the whole archive and loads it, even if the caller has disconnected. */
   get isHandedOver(): boolean {
     return this.#isHandedOver;
@@ -226,14 +230,14 @@ export class ImagePull {
     }
   }
 
-  /** Called after each step. @throws ImageFailure if the host's disk has no room for more */
+  /** Called after each step. */
   #onProgress(): void {
     if (this.#abort.signal.aborted) return; // the engine unpacks, and the caller has disconnected
     const { hasRoom, logger } = this.#deps;
     const { image, onPull } = this.#request;
     this.#restartStallTimer();
     onPull?.(this.#progress.now);
-    if (!hasRoom()) throw new ImageFailure('no_room', NO_ROOM);
+    if (!hasRoom()) this.#abort.abort(new ImageFailure('no_room', NO_ROOM));
     if (performance.now() - this.#loggedAt < LOG_EVERY_MS) return;
     this.#loggedAt = performance.now();
     logger.info({ image, progress: String(this.#progress) }, 'Pulling an image');

@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import { afterEach, describe, expect, test, vi } from 'vitest';
@@ -134,6 +135,21 @@ test('a file that is uploaded lies on the computer’s disk, and is refused when
   );
   await workspaces.place(id, staged.path, workspacePath('a/b.txt', 'b.txt'));
   expect(await output(computer, 'cat a/b.txt; ls -A')).toBe('contenta\n');
+});
+
+test('a file for which the full disk has no new folder is refused', async () => {
+  testHost = await openTestHost({ diskGb: SMALL_GB });
+  const { workspaces } = testHost.host;
+  const { id, computer } = await testHost.createComputer();
+  const staging = await workspaces.staging(id);
+  const staged = await staging.receive(Readable.from([]), { bytes: 0 });
+  await run(computer, 'cat /dev/zero > big; sync; n=0; while mkdir $n; do n=$((n+1)); done');
+  const placed = workspaces.place(id, staged.path, workspacePath('new/empty', 'empty'));
+  await expect(placed).rejects.toMatchObject({
+    code: 'computer_failed',
+    message: expect.stringContaining('full'),
+  });
+  await staged.discard();
 });
 
 test('a folder that a computer had before stays what it is', async () => {

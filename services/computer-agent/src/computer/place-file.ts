@@ -3,6 +3,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, rename } from 'node:fs/promises';
 import { invalidParam } from '@switchyard/contracts';
+import { orNoRoom } from './staging.ts';
 import { FOLDER_FLAGS, walk, within } from './workspace-folder.ts';
 import type { WorkspacePath } from './workspace-path.ts';
 
@@ -15,9 +16,15 @@ const FILE_MODE = 0o644;
 /**
  * @param workspace the folder on this host; `staged` lies on the same file system
  * @throws ServiceError `invalid_request`, param `path`, when part of the path is not a folder, or the target is a
- * folder
+ * folder; `computer_failed` when the disk is full
  */
 export async function placeFile(workspace: string, staged: string, path: WorkspacePath): Promise<void> {
+  await place(workspace, staged, path).catch((error: unknown) => {
+    throw orNoRoom(error);
+  });
+}
+
+async function place(workspace: string, staged: string, path: WorkspacePath): Promise<void> {
   let owner: Owner | null = null;
   const folder = await walk(workspace, path.folders, async (from, name) => {
     owner ??= await from.stat(); // owner of the workspace

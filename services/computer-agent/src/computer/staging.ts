@@ -46,7 +46,7 @@ export async function openStaging(directory: string): Promise<Staging> {
         return { path, discard, ...(await write(path, source, expected)) };
       } catch (error) {
         await discard();
-        throw isNoRoom(error) ? noRoom(error) : error;
+        throw orNoRoom(error);
       }
     },
   };
@@ -82,10 +82,10 @@ async function write(
   }
 }
 
-function isNoRoom(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
-}
-
-function noRoom(cause: unknown): ServiceError {
-  return new ServiceError('computer_failed', 'the computer’s disk is full', { cause });
+/** The error to throw for one of a file system: if its disk is full, ServiceError `computer_failed`. */
+export function orNoRoom(error: unknown): unknown {
+  const isNoRoom =
+    error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
+  if (!isNoRoom) return error;
+  return new ServiceError('computer_failed', 'the computer’s disk is full', { cause: error });
 }

@@ -191,6 +191,20 @@ describe('an agent that starts', () => {
     expect(await output(await start(next, id), 'cat file')).toBe('kept\n');
   });
 
+  test('frees what an upload to an earlier one left on the disk of a running computer', async () => {
+    testHost = await openTestHost({ diskGb: SMALL_GB });
+    const { id, computer } = await testHost.createComputer();
+    const incoming = join(await mountOf(id), 'incoming');
+    await writeFile(join(incoming, 'left-by-a-dead-agent'), 'con');
+    const next = await testHost.reopen();
+    const again = await next.connect(computer.containerId);
+    expect(await readdir(incoming)).toEqual([]);
+    const staged = await (await next.workspaces.staging(id)).receive(Readable.from([Buffer.from('a')]), {});
+    await again.remountWorkspace();
+    expect(await readdir(incoming)).toEqual([basename(staged.path)]);
+    await staged.discard();
+  });
+
   test('mounts again what a reboot of the host unmounted', async () => {
     testHost = await openTestHost({ diskGb: SMALL_GB });
     const { id, computer } = await testHost.createComputer();

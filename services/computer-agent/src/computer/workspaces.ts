@@ -33,7 +33,7 @@ export class Workspaces {
   readonly #useDisks: () => boolean;
   /** For uploads into folders. */
   readonly #staging: Staging;
-  /** Staging folders on disks, from first use on. Opening one removes what a dead agent left in it. */
+  /** Staging folders on disks. Opening one removes what a dead agent left in it. */
   readonly #stagings = new Map<string, Promise<Staging>>();
 
   constructor(directory: string, staging: Staging, { disks, useDisks = () => false }: WorkspacesDeps) {
@@ -61,9 +61,15 @@ export class Workspaces {
     else await mkdir(folder, { recursive: true, mode: 0o755 });
   }
 
-  /** Mounts the disk. Call it before each use of the path or the staging folder, except right after `create`. */
+  /**
+   * Mounts the disk, and frees what a dead agent left of uploads on it. Call it before each use of the path or the
+   * staging folder, except right after `create`.
+   */
   async open(computerId: string): Promise<void> {
-    await this.#diskOf(computerId)?.mount(computerId);
+    const disk = this.#diskOf(computerId);
+    if (!disk) return;
+    await disk.mount(computerId);
+    await this.staging(computerId);
   }
 
   /** The disk is not needed for now. */

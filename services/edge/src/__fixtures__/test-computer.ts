@@ -1,5 +1,4 @@
-// A running computer as the edge finds it, on a host that always or never sends heartbeats. Each test defines the
-// host's answers.
+// A running computer as the edge finds it, on a host that sends heartbeats or none. Each test defines the host's answers.
 import { openBucket } from '@switchyard/bus';
 import {
   computerPlacement,
@@ -10,8 +9,6 @@ import {
   recordKey,
 } from '@switchyard/contracts';
 import type { TestEdge } from './test-edge.ts';
-
-const HEARD_FOR_MS = 36_000_000;
 
 export interface TestComputer {
   readonly id: string;
@@ -41,23 +38,31 @@ export async function addSilentComputer({ bus, clock }: TestEdge): Promise<TestC
   return { id, host };
 }
 
-export async function addComputer(edge: TestEdge): Promise<TestComputer> {
-  const { bus, clock } = edge;
+export interface HeardComputer extends TestComputer {
+  /** Its host sends a heartbeat. After a minute of the edge's clock without one, it is silent. */
+  beat(): Promise<void>;
+}
+
+export async function addComputer(edge: TestEdge): Promise<HeardComputer> {
   const { id, host } = await addSilentComputer(edge);
-  await (await openBucket(bus, 'hosts')).put(host, {
-    id: host,
-    at: new Date(clock.now() + HEARD_FOR_MS).toISOString(),
-    cpu_total: 1,
-    cpu_used: 0,
-    memory_mb_total: 1_024,
-    memory_mb_used: 0,
-    computers: 1,
-    disk_mb_free: null,
-    disk_mb_free_min: null,
-    image_ready: true,
-    image_progress: null,
-    refuses: null,
-    cordoned: false,
-  });
-  return { id, host };
+  const hosts = await openBucket(edge.bus, 'hosts');
+  const beat = async () => {
+    await hosts.put(host, {
+      id: host,
+      at: new Date(edge.clock.now()).toISOString(),
+      cpu_total: 1,
+      cpu_used: 0,
+      memory_mb_total: 1_024,
+      memory_mb_used: 0,
+      computers: 1,
+      disk_mb_free: null,
+      disk_mb_free_min: null,
+      image_ready: true,
+      image_progress: null,
+      refuses: null,
+      cordoned: false,
+    });
+  };
+  await beat();
+  return { id, host, beat };
 }

@@ -2,11 +2,12 @@
 import { hash } from 'node:crypto';
 import { openBucket, serve } from '@switchyard/bus';
 import { type ErrorCode, hostPortSubject, ServiceError } from '@switchyard/contracts';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { addComputer } from '../__fixtures__/test-computer.ts';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { addComputer, type HeardComputer } from '../__fixtures__/test-computer.ts';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 
 let id: string;
+let beat: HeardComputer['beat'];
 const MINUTE_MS = 60_000;
 let edge: TestEdge;
 
@@ -14,12 +15,14 @@ beforeAll(async () => {
   edge = await startTestEdge();
   const computer = await addComputer(edge);
   id = computer.id;
+  beat = computer.beat;
   const service = await serve(edge.bus, { name: 'host', version: '0.0.1', description: 'of a test' });
   service.stream(hostPortSubject(computer.host), async () => {
     throw new ServiceError('port_unreachable', 'The port is closed.');
   });
 });
 afterAll(() => edge?.stop());
+beforeEach(() => beat());
 
 async function linkOf(key: string, minutes: number): Promise<{ url: string; expires_at: string }> {
   const response = await fetch(`${edge.url}/v1/computers/${id}/links`, {
@@ -45,6 +48,7 @@ test('a link is valid to its last second and not longer', async () => {
   expect(Math.abs(Date.parse(expires_at) - before - 480 * MINUTE_MS)).toBeLessThan(1_000);
   const left = Date.parse(expires_at) - edge.clock.now();
   edge.clock.advance(left - 1);
+  await beat();
   expect(await codeAt(url)).toEqual(OPEN);
   edge.clock.advance(1);
   expect(await codeAt(url)).toEqual([403, 'url_expired']);

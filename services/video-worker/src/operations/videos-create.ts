@@ -128,7 +128,7 @@ function readRequest(body: Buffer): VideosRequest {
   const text = body.toString('utf8');
   let json: unknown;
   try {
-    json = JSON.parse(text);
+    json = parseExactly(text);
   } catch (cause) {
     throw new ServiceError(
       'invalid_json',
@@ -137,8 +137,9 @@ function readRequest(body: Buffer): VideosRequest {
     );
   }
   const parsed = videosRequest.safeParse(json);
-  if (!parsed.success) throw fromZodError(parsed.error);
-  return videosRequest.parse(parseExactly(text)); // checked above: this parse has objects for large integers
+  if (parsed.success) return parsed.data;
+  // Large integers are objects there: an error should be about the numbers.
+  throw fromZodError(videosRequest.safeParse(JSON.parse(text)).error ?? parsed.error);
 }
 
 function chargeEvent(

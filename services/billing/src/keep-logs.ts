@@ -1,12 +1,14 @@
-// The owner of the first partition removes logs and lines of the audit log past their retention.
+// The owner of the first partition removes what is past its retention: logs, lines of the audit log, alerts of budgets.
 import { AUDIT_LOG_DAYS } from '@switchyard/contracts';
 import { passed } from '@switchyard/service';
 import type { PartitionDeps } from './partition-deps.ts';
 import { answered } from './store/answered.ts';
+import { DAY_MS } from './store/buckets.ts';
 import { logsEndBefore, removeLogsBefore } from './store/log-retention.ts';
 
 const SWEEP_EVERY_MS = 3_600_000;
-const DAY_MS = 24 * 3_600_000;
+/** How long alerts are kept after the end of their period: longer than late charges can raise them. */
+const ALERTS_DAYS = 14;
 
 interface KeepLogsDeps extends Pick<PartitionDeps, 'store' | 'clock' | 'logger' | 'signal'> {
   /** Days that logs are kept; 0: for ever. The audit log has its own bound. */
@@ -20,8 +22,11 @@ interface KeepLogsDeps extends Pick<PartitionDeps, 'store' | 'clock' | 'logger' 
 export async function keepLogs({ store, logDays, clock, logger, signal }: KeepLogsDeps): Promise<void> {
   while (!signal.aborted) {
     const now = clock.now();
+    const daysAgo = (days: number) => new Date(now - days * DAY_MS);
     try {
-      await answered(store.auditLog.deleteMany({ at: { $lt: new Date(now - AUDIT_LOG_DAYS * DAY_MS) } }));
+      await answered(store.auditLog.deleteMany({ at: { $lt: daysAgo(AUDIT_LOG_DAYS) } }));
+      const ended = { ends_at: { $lt: daysAgo(ALERTS_DAYS) }, published_at: { $ne: null } };
+      await answered(store.alerts.deleteMany(ended));
       const before = logsEndBefore(now, logDays);
       const rows = logDays === 0 ? 0 : await removeLogsBefore(store, before, signal);
       if (rows > 0) logger.info({ rows, before }, 'logs that were too old have been removed');

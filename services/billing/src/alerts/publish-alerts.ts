@@ -14,25 +14,15 @@ const AT_ONCE_MAX = 1_000;
 const YOUNG_MS = 60_000;
 /** Alerts of one org that are searched in the stream. Beyond that the event is published, with the id of the first. */
 const SEARCHED_MAX = 10_000;
-const DAY_MS = 86_400_000;
-/** How long alerts are kept after the end of their period: longer than late charges can raise them. */
-const KEPT_MS = 14 * DAY_MS;
-const SWEEP_EVERY_MS = 3_600_000;
 
 type PublishAlertsDeps = Pick<PartitionDeps, 'bus' | 'store' | 'partition' | 'clock' | 'logger' | 'signal'>;
 
 /** Publishes until the signal is aborted. Never throws: failures are retried without limit. */
 export async function publishAlerts(deps: PublishAlertsDeps): Promise<void> {
-  const { store, clock, logger, signal } = deps;
-  let sweptAt = Number.NEGATIVE_INFINITY;
+  const { clock, logger, signal } = deps;
   while (!signal.aborted) {
     try {
       await publishStored(deps);
-      if (clock.monotonic() - sweptAt >= SWEEP_EVERY_MS) {
-        const before = new Date(clock.now() - KEPT_MS);
-        await answered(store.alerts.deleteMany({ ends_at: { $lt: before }, published_at: { $ne: null } }));
-        sweptAt = clock.monotonic();
-      }
     } catch (error) {
       if (signal.aborted) return;
       logger.warn({ err: error }, 'alerts of budgets could not be published; they are kept and tried again');

@@ -1,5 +1,5 @@
 // Adds up the points of segments by interval and group, and formats them as rows.
-import { invalidParam, type UsageReport, type UsageRow } from '@switchyard/contracts';
+import { invalidParam, type ServiceError, type UsageReport, type UsageRow } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
 import { addAmounts, isVacuous, noAmounts } from '../store/buckets.ts';
 import type { Amounts, StoredAmounts } from '../store/documents.ts';
@@ -8,7 +8,7 @@ import { intervalStarts } from './intervals.ts';
 import { isTagGroup, type UsageRange } from './range.ts';
 
 /** Maximum number of rows in one answer. */
-export const ROWS_MAX = 50_000;
+const ROWS_MAX = 50_000;
 /** Before rare values of a tag are added up as one: about 80 MB. */
 const CELLS_MAX = 4 * ROWS_MAX;
 /** Values of a tag with rows of their own: those that cost most. */
@@ -97,7 +97,7 @@ export class Tally {
   }
 }
 
-function tooManyRows() {
+function tooManyRows(): ServiceError {
   const message = `the answer would have over ${ROWS_MAX} rows. Ask for a shorter range or longer intervals`;
   return invalidParam('from', message);
 }

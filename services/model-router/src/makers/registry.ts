@@ -21,7 +21,7 @@ import { replicate } from './replicate/index.ts';
 import { voyage } from './voyage/index.ts';
 import { xai } from './xai/index.ts';
 
-/** Makers that are called through their AI SDK provider package. */
+/** Makers whose models have the interface of the AI SDK, most by its provider packages. */
 export const AI_SDK_MAKERS: readonly MakerDeclaration[] = [
   openai,
   anthropic,

@@ -279,6 +279,12 @@ function rowsOf({ begin: role, token, refusal, end, whole, empty, failed }: Word
       log: { status: 200, error: /cut short|no whole JSON/ },
     },
     {
+      name: 'left-open',
+      script: either(begin(...role, token, ...end('stop')), status(200, good)),
+      ...both({ is: 'answer', cost: 'charged' }),
+      log: { status: 200, error: /./ },
+    },
+    {
       name: 'malformed-from-the-start',
       script: either(sse('data: {"choices":[{"delta"', DONE), status(200, '<html>busy</html>')),
       ...both(fault()),

@@ -7,6 +7,7 @@ import type { StreamEnd, StreamedAnswer } from './streamed-answer.ts';
 const SOUND = /^(audio\/|application\/(octet-stream|ogg))/;
 
 export class AudioAnswer implements StreamedAnswer {
+  readonly ended = false;
   readonly #price: Price;
   #forwarded = false;
 

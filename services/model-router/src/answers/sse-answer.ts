@@ -73,6 +73,10 @@ export class SseAnswer implements StreamedAnswer {
     return this.#forwarded;
   }
 
+  get ended(): boolean {
+    return this.#done;
+  }
+
   takes(contentType: string): boolean {
     return contentType.startsWith('text/event-stream');
   }

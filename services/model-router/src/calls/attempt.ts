@@ -106,6 +106,7 @@ export class Attempt {
       onStream: (bytes, contentType) => reply.forward(model, streamed as StreamedAnswer, bytes, contentType),
       drained: () => reply.drained(),
       hasBegun: () => streamed?.forwarded ?? false,
+      hasEnded: () => streamed?.ended ?? false,
       onStarted: (abandon) => {
         this.#abandon = abandon;
         if (call.isCancelled) abandon();

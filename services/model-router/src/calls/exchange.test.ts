@@ -10,6 +10,9 @@ interface Given {
   head(head: Omit<UpstreamAnswer, 'body'>): void;
   data(text: string): Promise<void>;
   end(): void;
+  break(): void;
+  /** Closes the socket of the call. */
+  signal(): AbortSignal | undefined;
 }
 
 /** A maker whose answers the test supplies. */
@@ -18,10 +21,12 @@ function maker(asked = Promise.resolve()): { maker: Maker; given: Given } {
   const writer = bytes.writable.getWriter();
   writer.closed.catch(() => {}); // the exchange may end before its answer does
   const answer = Promise.withResolvers<UpstreamAnswer>();
+  let ofCall: AbortSignal | undefined;
   return {
     maker: {
       types: ['language'],
-      call: (_request, { onRequest }) => {
+      call: (_request, { onRequest, signal }) => {
+        ofCall = signal;
         void asked.then(onRequest);
         return answer.promise;
       },
@@ -30,6 +35,8 @@ function maker(asked = Promise.resolve()): { maker: Maker; given: Given } {
       head: (head) => answer.resolve({ ...head, body: bytes.readable }),
       data: (text) => writer.write(Buffer.from(text)),
       end: () => void writer.close(),
+      break: () => void writer.abort(new Error('reset')),
+      signal: () => ofCall,
     },
   };
 }
@@ -53,6 +60,7 @@ function options(from: Maker, others: Partial<ExchangeOptions>): ExchangeOptions
     reserve: () => Promise.reject(new Error('nothing is downloaded')),
     streams: () => true,
     hasBegun: () => true,
+    hasEnded: () => false,
     onStream: () => true,
     drained: () => Promise.resolve(),
     onStarted: () => {},
@@ -130,6 +138,32 @@ test.each([
     }
     expect(await failed).toMatchObject({ failure: { kind: 'timeout' } });
     expect(onFirstByte).not.toHaveBeenCalled();
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test.each([
+  ['stays open', () => {}],
+  ['breaks', (given: Given) => given.break()],
+])('a stream that is whole is an answer, even if its connection %s', async (_how, afterwards) => {
+  vi.useFakeTimers();
+  try {
+    const { maker: from, given } = maker();
+    let hasEnded = false;
+    const onStream = () => {
+      hasEnded = true;
+      return true;
+    };
+    const received = runExchange(options(from, { onStream, hasEnded: () => hasEnded }));
+    given.head({ status: 200, contentType: 'text/event-stream', retryAfterS: null });
+    void given.data('data: [DONE]\n\n');
+    await vi.advanceTimersByTimeAsync(1);
+    afterwards(given);
+    await vi.advanceTimersByTimeAsync(FIRST_BYTE_MS - 2);
+    expect(await received).toMatchObject({ body: null });
+    expect(given.signal()?.aborted).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
   } finally {
     vi.useRealTimers();
   }

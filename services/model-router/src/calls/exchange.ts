@@ -5,6 +5,8 @@ import type { Maker, UpstreamAnswer, UpstreamRequest } from '../makers/maker.ts'
 
 /** Maximum size of an answer in one piece. */
 const WHOLE_ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+/** Time for the body to end after the last event of its stream. A connection whose body has ended serves other calls. */
+const BODY_END_WAIT_MS = 250;
 
 export interface ExchangeOptions {
   maker: Maker;
@@ -19,6 +21,8 @@ export interface ExchangeOptions {
   onStream(bytes: Buffer, contentType: string): boolean;
   /** Whether a streamed answer has content; comments, roles and other framing do not count. */
   hasBegun(): boolean;
+  /** Whether a streamed answer is whole, although its body may go on. */
+  hasEnded(): boolean;
   drained(): Promise<void>;
   /** Receives a function that ends the exchange from outside, which makes it throw `ExchangeAbandoned`. */
   onStarted(abandon: () => void): void;
@@ -61,6 +65,7 @@ export async function runExchange(options: ExchangeOptions): Promise<Received> {
     throw error;
   } finally {
     timeouts.stop();
+    ending.abort(); // closes the body of a whole stream that goes on
   }
 }
 
@@ -96,7 +101,10 @@ async function passOn(
   signal: AbortSignal,
   { body, contentType }: UpstreamAnswer,
 ): Promise<void> {
-  for await (const bytes of body) {
+  const chunks = body[Symbol.asyncIterator]();
+  while (!options.hasEnded()) {
+    const { done, value: bytes } = await chunks.next();
+    if (done) return;
     signal.throwIfAborted();
     const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     const mayGoOn = options.onStream(chunk, contentType);
@@ -112,6 +120,14 @@ async function passOn(
     signal.throwIfAborted();
     timeouts.resume();
   }
+  await Promise.race([drain(chunks), timeouts.bodyEnd()]);
+}
+
+/** Reads to the end; what follows a whole stream does not matter, not even an error. */
+async function drain(chunks: AsyncIterator<Uint8Array>): Promise<void> {
+  try {
+    while (!(await chunks.next()).done);
+  } catch {}
 }
 
 async function collect(
@@ -182,6 +198,14 @@ class Timeouts {
     this.#runningSince = performance.now();
     const tooLong = `the upstream was not done within ${Math.round(this.#wholeMs)} ms`;
     this.#wholeTimer = setTimeout(() => this.#expire(timedOut(tooLong)), this.#leftMs);
+  }
+
+  /** Resolves when the time for the end of the body is over; the other timeouts end here. */
+  bodyEnd(): Promise<void> {
+    this.stop();
+    return new Promise((resolve) => {
+      this.#byteTimer = setTimeout(resolve, BODY_END_WAIT_MS);
+    });
   }
 
   stop(): void {

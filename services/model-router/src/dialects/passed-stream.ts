@@ -63,6 +63,10 @@ export class PassedStream implements StreamedAnswer {
     return this.#forwarded;
   }
 
+  get ended(): boolean {
+    return this.#events.ended;
+  }
+
   takes(contentType: string): boolean {
     return contentType.startsWith('text/event-stream');
   }

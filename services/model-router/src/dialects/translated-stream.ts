@@ -19,6 +19,10 @@ export class TranslatedStream implements StreamedAnswer {
     return this.#chat.forwarded;
   }
 
+  get ended(): boolean {
+    return this.#chat.ended;
+  }
+
   takes(contentType: string): boolean {
     return this.#chat.takes(contentType);
   }

@@ -461,6 +461,19 @@ describe('a streamed answer', () => {
     expect(text).toContain('"id":"c1"');
   });
 
+  test('of Azure, whose filter reports that it did not run, is an answer', () => {
+    const error = { code: 'content_filter_error', message: 'The contents are not filtered' };
+    const prompt = { choices: [], prompt_filter_results: [{ content_filter_results: { error } }] };
+    const unfiltered = chunk('a').replace(
+      '"delta"',
+      `"content_filter_result":${JSON.stringify({ error })},"delta"`,
+    );
+    const events = [`data: ${JSON.stringify(prompt)}`, unfiltered, finished, usage, 'data: [DONE]'];
+    const { text, cost } = pass(`${events.join('\n\n')}\n\n`, 1000);
+    expect(text).toContain('"content":"a"');
+    expect(cost).toBe('0.00001485');
+  });
+
   test('with a finish reason but no [DONE] is complete, and ends in [DONE]', () => {
     expect(pass(`${chunk('a')}\n\n${finished}\n\n`, 1000).text.endsWith('data: [DONE]\n\n')).toBe(true);
   });
@@ -521,6 +534,14 @@ describe('a streamed answer', () => {
     [
       'reports an error as a member of a chunk',
       `${chunk('a')}\n\ndata: {"id":"c1","error":{"message":"overloaded"},"choices":[{"finish_reason":"error"}]}\n\ndata: [DONE]\n\n`,
+    ],
+    [
+      'reports an error in a choice',
+      `${chunk('a')}\n\n${chunk('b').replace('"index":0', '"index":0,"error":{"message":"overloaded"}')}\n\ndata: [DONE]\n\n`,
+    ],
+    [
+      'reports an error beside its choices',
+      `${chunk('a')}\n\ndata: {"id":"c1","choices":[],"x_groq":{"id":"req_1","error":"over capacity"}}\n\ndata: [DONE]\n\n`,
     ],
     ['has no token in it', `${chunk('')}\n\n${finished}\n\n${usage}\n\ndata: [DONE]\n\n`],
     ['has an event that is no JSON', `${chunk('a')}\n\ndata: {nonsense}\n\n${finished}\n\ndata: [DONE]\n\n`],

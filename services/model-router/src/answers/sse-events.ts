@@ -4,8 +4,6 @@ import { ReportedError } from '../makers/unusable-answer.ts';
 import { choicesOf } from './chat-content.ts';
 
 export const EVENT_END = /\r?\n\r?\n/;
-/** Characters of an error event that are shown. */
-const ERROR_LENGTH_MAX = 500;
 /** The event name precedes its data. */
 export const EVENT_NAMED_ERROR = /^event: ?error\b/m;
 
@@ -16,6 +14,7 @@ export interface Chunk {
   model?: unknown;
   usage?: unknown;
   error?: unknown;
+  x_groq?: { error?: unknown } | null;
 }
 
 /** The data of an event; null for an event without data, such as a comment, a name or a retry time. */
@@ -26,18 +25,20 @@ export function dataOf(event: string): string | null {
 }
 
 /**
- * Inside a JSON string every quote is escaped, so `"error":{` with bare quotes is a member, wherever it stands.
+ * Reads `error` at the top level, in a choice (OpenRouter) and in `x_groq`. Other places report no failure of the answer:
+ * Azure's `content_filter_result` has an `error` when its filter did not run.
  * @throws ReportedError for an error event: a fault or a refusal inside a 200.
  */
 export function refuseError(event: string, chunk: Chunk): void {
   if (!event.startsWith('data:') && EVENT_NAMED_ERROR.test(event))
     throw new ReportedError(toUtf8(chunk.error ?? chunk));
   if (!event.includes('"error"')) return;
-  const at = event.search(/"error": ?[{"]/);
-  if (at < 0) return;
-  const nested = choicesOf(chunk).find(({ error }) => error)?.error;
-  const said = chunk.error ?? nested ?? event.slice(at, at + ERROR_LENGTH_MAX).split('\n')[0];
-  throw new ReportedError(toUtf8(said));
+  for (const { error } of [chunk, ...choicesOf(chunk), chunk.x_groq ?? {}])
+    if (isError(error)) throw new ReportedError(toUtf8(error));
+}
+
+function isError(value: unknown): boolean {
+  return typeof value === 'string' || (typeof value === 'object' && value !== null);
 }
 
 /** Decodes the strings in the value. */

@@ -225,6 +225,21 @@ describe('images', () => {
     const byImage = finish(priced({ image: '0.04' }));
     expect(byImage).toMatchObject({ basis: 'upstream', price: { cost: '0.08', quantities: { images: 2 } } });
   });
+
+  test.each([
+    [1, {}],
+    [1, { n: null }],
+    [2, { n: 2 }],
+  ])('beyond those requested are neither passed on nor charged: %d of %o', (images, asked) => {
+    const data = ['a', 'b', 'c'].map((b64_json) => ({ b64_json }));
+    const answer = bytesOf({ created: 1, data });
+    const finished = finishWholeAnswer(priced({ image: '0.04' }), bytesOf({ prompt: 'x', ...asked }), answer);
+    expect(JSON.parse(finished.body.toString())).toMatchObject({
+      data: data.slice(0, images),
+      usage: { images },
+    });
+    expect(finished.price.costNano).toBe(BigInt(images) * 40_000_000n);
+  });
 });
 
 describe('a ranking', () => {

@@ -14,7 +14,12 @@ import {
   TOKENS_MAX,
   type TokenUsage,
 } from '../spending/pricing.ts';
-import { IMAGE_OUTPUT_TOKENS_MIN, inputTokensOf, readRequest } from '../spending/request-price.ts';
+import {
+  IMAGE_OUTPUT_TOKENS_MIN,
+  imagesAskedFor,
+  inputTokensOf,
+  readRequest,
+} from '../spending/request-price.ts';
 import { choicesOf, type EmptyAnswer, emptyAnswer, hasContent } from './chat-content.ts';
 import { usageWithCost, withCost } from './usage-with-cost.ts';
 
@@ -119,14 +124,13 @@ function readDecisions(answer: AnswerToRead): ReadAnswer {
   return { usage: withCost(shown, price), price, basis: basisOf(counted) };
 }
 
-/** OpenAI's shape, base64 only. The images received are charged, not the images requested. */
+/** OpenAI's shape, base64 only. Passes on and charges the images received, at most as many as requested. */
 function readImages(answer: AnswerToRead): ReadAnswer {
-  const data = parseMember(answer.body, requireContent(answer, 'data'));
-  const images = Array.isArray(data)
-    ? data.filter((one) => typeof record(one)?.b64_json === 'string').length
-    : 0;
-  if (images === 0 || images !== (data as unknown[]).length)
+  const member = requireContent(answer, 'data');
+  const data = parseMember(answer.body, member);
+  if (!Array.isArray(data) || data.length === 0 || data.some((one) => !isBase64Image(one)))
     throw new UnusableAnswer('the answer has images that are not base64');
+  const images = Math.min(data.length, imagesAskedFor(readRequest(answer.request)));
   const usage = record(json(answer, 'usage'));
   const input = count(usage?.input_tokens);
   const output = count(usage?.output_tokens);
@@ -136,7 +140,13 @@ function readImages(answer: AnswerToRead): ReadAnswer {
   const price = priceImages(answer.model, { images, inputTokens, outputTokens });
   const shown = { images, input_tokens: inputTokens, output_tokens: outputTokens };
   const basis = byTokens && (input === null || output === null) ? 'estimated' : 'upstream';
-  return { usage: withCost(shown, price), price, basis };
+  const { valueStart: start, valueEnd: end } = member;
+  const edits = images < data.length ? [{ start, end, text: JSON.stringify(data.slice(0, images)) }] : [];
+  return { usage: withCost(shown, price), price, basis, edits };
+}
+
+function isBase64Image(value: unknown): boolean {
+  return typeof record(value)?.b64_json === 'string';
 }
 
 /** @throws UnusableAnswer when the member is missing or empty. */

@@ -18,6 +18,7 @@ import {
   writeTestCatalog,
 } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SILENT_SECOND } from './__fixtures__/silent-second.ts';
 import { callAs } from './__fixtures__/tenants.ts';
 
 const BOOKED_MS_MAX = 60_000;
@@ -84,28 +85,6 @@ function answerAsMakersDo(): void {
   });
 }
 
-/** A second of silence: WAV of 8 kHz, 8 bits, mono. */
-function silence(): string {
-  const rate = 8_000;
-  const head = Buffer.alloc(44);
-  head.write('RIFF');
-  head.writeUInt32LE(36 + rate, 4);
-  head.write('WAVEfmt ', 8);
-  head.writeUInt32LE(16, 16);
-  for (const [value, at] of [
-    [1, 20], // PCM
-    [1, 22], // channels
-    [1, 32], // bytes of a sample
-    [8, 34], // bits of it
-  ] as const)
-    head.writeUInt16LE(value, at);
-  head.writeUInt32LE(rate, 24);
-  head.writeUInt32LE(rate, 28);
-  head.write('data', 36);
-  head.writeUInt32LE(rate, 40);
-  return Buffer.concat([head, Buffer.alloc(rate, 128)]).toString('base64');
-}
-
 const messages = [{ role: 'user', content: 'Hello!' }];
 const chat = { model: 'acme/chat-1', messages };
 const warm = { type: 'boolean', instructions: 'Is it warm?' };
@@ -125,7 +104,7 @@ const CALLS: [name: string, path: string, body: object, list: bigint, withMarkup
   [
     'transcription',
     '/v1/audio/transcriptions',
-    { model: 'acme/transcribe-1', audio: silence(), media_type: 'audio/wav' },
+    { model: 'acme/transcribe-1', audio: SILENT_SECOND.toString('base64'), media_type: 'audio/wav' },
     ...([100_000n, 112_500n] as const),
   ],
   [

@@ -25,6 +25,7 @@ import {
 } from 'ai';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
+import { SILENT_SECOND } from '../__fixtures__/silent-second.ts';
 import { type ClientStack, chatCost, localChatCost, startClientStack } from './client-stack.ts';
 
 let clientStack: ClientStack;
@@ -243,6 +244,28 @@ test.skipIf(!withTranscription)('transcribe understands the digits that generate
   expect(durationInSeconds).toBeGreaterThan(1);
   expect(segments[0]?.endSecond).toBeLessThanOrEqual((durationInSeconds ?? 0) + 0.1);
   expect((await latestLog('local/transcribe')).cost).toBe(costOf(providerMetadata));
+});
+
+describe('transcribe with a model that reports no times', () => {
+  const model = () => switchyard.transcriptionModel('acme/hears');
+
+  it('gives the text', async () => {
+    clientStack.upstream.on('hears', (_request, response) => void response.end('{"text":"one two"}'));
+    const { text, segments, durationInSeconds, providerMetadata } = await transcribe({
+      model: model(),
+      audio: SILENT_SECOND,
+    });
+    expect({ text, segments, durationInSeconds }).toEqual({
+      ...{ text: 'one two', segments: [], durationInSeconds: 1 },
+    });
+    expect((await latestLog('acme/hears')).cost).toBe(costOf(providerMetadata));
+  });
+
+  it('says so to a caller who asks for times', async () => {
+    const asked = { model: model(), audio: SILENT_SECOND, maxRetries: 0 };
+    const refused = transcribe({ ...asked, timestampGranularities: ['word'] });
+    await expect(refused).rejects.toThrow(/reports no times/);
+  });
 });
 
 describe('rerank', () => {

@@ -34,6 +34,15 @@ export async function startClientStack(env: Record<string, string> = {}): Promis
     gptModel('acme/gpt-fails', upstream.url, 'gpt-fails'),
     chatModel('acme/refuses', upstream.url, 'refuses'),
     chatModel('acme/breaks-off', upstream.url, 'breaks-off+error-3'),
+    {
+      id: 'acme/hears',
+      type: 'transcription' as const,
+      name: 'Reports no times',
+      modalities: { input: ['audio' as const], output: ['text' as const] },
+      pricing: { minute: '0.006' },
+      limits: { response_formats: ['json', 'text'] },
+      upstreams: [{ adapter: 'openai-compatible', base_url: upstream.url, model: 'hears' }],
+    },
     chatModel('acme/endless', upstream.url, 'endless+gap-20+megabytes-64'),
   ];
   const catalog = await writeTestCatalog({ url: upstream.url, models });

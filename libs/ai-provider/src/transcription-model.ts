@@ -1,11 +1,12 @@
-import type {
-  JSONValue,
-  TranscriptionModelV4,
-  TranscriptionModelV4CallOptions,
-  TranscriptionModelV4Result,
+import {
+  APICallError,
+  type JSONValue,
+  type TranscriptionModelV4,
+  type TranscriptionModelV4CallOptions,
+  type TranscriptionModelV4Result,
 } from '@ai-sdk/provider';
 import { convertBase64ToUint8Array, mediaTypeToExtension } from '@ai-sdk/provider-utils';
-import { transcriptionResult } from '@switchyard/contracts';
+import { type ErrorBody, transcriptionResult } from '@switchyard/contracts';
 import { type ApiAccess, costMetadata, extraFields, NAME, postForm } from './call-api.ts';
 
 export class SwitchyardTranscriptionModel implements TranscriptionModelV4 {
@@ -20,13 +21,7 @@ export class SwitchyardTranscriptionModel implements TranscriptionModelV4 {
   }
 
   async doGenerate(options: TranscriptionModelV4CallOptions): Promise<TranscriptionModelV4Result> {
-    const { value, rawValue, responseHeaders } = await postForm(
-      this.#access,
-      '/audio/transcriptions',
-      formOf(this.modelId, options),
-      transcriptionResult,
-      options,
-    );
+    const { value, rawValue, responseHeaders } = await this.#transcribe(options);
     const { text, segments = [], words, language, duration, usage } = value;
     return {
       text,
@@ -53,6 +48,32 @@ export class SwitchyardTranscriptionModel implements TranscriptionModelV4 {
       },
     };
   }
+
+  async #transcribe(options: TranscriptionModelV4CallOptions) {
+    const form = formOf(this.modelId, options);
+    const post = () => postForm(this.#access, '/audio/transcriptions', form, transcriptionResult, options);
+    try {
+      return await post();
+    } catch (error) {
+      // Models that report no times refuse verbose_json, which only we chose.
+      if (!isRefusalOfFormat(error) || choosesFormat(options)) throw error;
+      form.set('response_format', 'json');
+      return post();
+    }
+  }
+}
+
+function isRefusalOfFormat(error: unknown): boolean {
+  return (
+    APICallError.isInstance(error) && (error.data as ErrorBody | undefined)?.error.param === 'response_format'
+  );
+}
+
+function choosesFormat({
+  timestampGranularities = [],
+  providerOptions,
+}: TranscriptionModelV4CallOptions): boolean {
+  return timestampGranularities.length > 0 || 'response_format' in extraFields(providerOptions);
 }
 
 function formOf(modelId: string, options: TranscriptionModelV4CallOptions): FormData {

@@ -2,6 +2,7 @@
 // content block with its start, deltas and stop, then message_delta with the usage, and message_stop.
 import { ANTHROPIC_ERRORS } from '@switchyard/contracts';
 import { UnusableAnswer } from '../../makers/unusable-answer.ts';
+import { CallNumbers } from '../call-numbers.ts';
 import {
   type ChatChunk,
   type ChatMessage,
@@ -41,9 +42,10 @@ export class MessageStream implements StreamTranslator {
   #open: OpenBlock | null = null;
   /** Index of the open block, or of the next one. */
   #index = 0;
-  /** Calls of tools that have begun, by chat's index. */
+  readonly #numbers = new CallNumbers();
+  /** Numbers of the tool calls that have begun. */
   readonly #calls = new Set<number>();
-  /** Calls that get their block when the open one ends, by chat's index. */
+  /** Calls that get their block when the open one ends, by number. */
   readonly #waiting = new Map<number, WaitingCall>();
   #waitingChars = 0;
   #refused = false;
@@ -125,30 +127,32 @@ export class MessageStream implements StreamTranslator {
   }
 
   /** The call whose block is open streams. Others wait, since the pieces of parallel calls may alternate. */
-  #call({ index = 0, id = '', function: called }: ChatToolCallPiece): string {
+  #call(piece: ChatToolCallPiece): string {
+    const { id = '', function: called } = piece;
     const { name = '', arguments: json = '' } = called ?? {};
+    const call = this.#numbers.numberOf(piece);
     const open = this.#open?.type === 'tool_use' ? this.#open.call : null;
-    if (open === index)
+    if (open === call)
       return json === '' ? '' : this.#delta({ type: 'input_json_delta', partial_json: json });
-    if (!this.#calls.has(index))
+    if (!this.#calls.has(call))
       return open === null
-        ? this.#close() + this.#startCall(index, { id, name, json })
-        : this.#wait(index, { id, name, json });
+        ? this.#close() + this.#startCall(call, { id, name, json })
+        : this.#wait(call, { id, name, json });
     if (json !== '') throw new UnusableAnswer('a tool call goes on after its block');
     return '';
   }
 
-  #startCall(index: number, { id, name, json }: WaitingCall): string {
-    this.#calls.add(index);
-    this.#open = { type: 'tool_use', call: index };
+  #startCall(call: number, { id, name, json }: WaitingCall): string {
+    this.#calls.add(call);
+    this.#open = { type: 'tool_use', call };
     const start = this.#startBlock({ type: 'tool_use', id, name, input: {} });
     return json === '' ? start : start + this.#delta({ type: 'input_json_delta', partial_json: json });
   }
 
-  #wait(index: number, piece: WaitingCall): '' {
-    const waiting = this.#waiting.get(index);
+  #wait(call: number, piece: WaitingCall): '' {
+    const waiting = this.#waiting.get(call);
     if (waiting) waiting.json += piece.json;
-    else this.#waiting.set(index, piece);
+    else this.#waiting.set(call, piece);
     this.#waitingChars += piece.json.length;
     if (this.#waitingChars > WAITING_CHARS_MAX) throw new UnusableAnswer('parallel tool calls are too long');
     return '';
@@ -179,7 +183,7 @@ export class MessageStream implements StreamTranslator {
   #endWaiting(): string {
     const calls = [...this.#waiting];
     this.#waiting.clear();
-    return calls.map(([index, call]) => this.#startCall(index, call) + this.#close()).join('');
+    return calls.map(([number, call]) => this.#startCall(number, call) + this.#close()).join('');
   }
 
   #startBlock(block: object): string {

@@ -1,6 +1,7 @@
 // A stream of chat chunks as the typed events of a response. An item of text or reasoning ends where the next item
 // begins; calls of functions end with the stream, since their pieces may be interleaved.
 import { namedEvent, type ResponsesRequest, responsesError, type ServiceError } from '@switchyard/contracts';
+import { CallNumbers } from '../call-numbers.ts';
 import {
   type ChatChunk,
   type ChatMessage,
@@ -71,6 +72,8 @@ export class ResponseStream implements StreamTranslator {
   readonly #output: OutputItem[] = [];
   #items = 0;
   #open: OpenReasoning | OpenMessage | null = null;
+  readonly #numbers = new CallNumbers();
+  /** By number. */
   readonly #calls = new Map<number, OpenCall>();
   #finishReason: string | null = null;
   #usage: ChatUsage | null = null;
@@ -187,8 +190,10 @@ export class ResponseStream implements StreamTranslator {
     return item;
   }
 
-  #callFunction({ index = 0, id, function: called, extra_content: extra }: ChatToolCallPiece): void {
-    const call = this.#calls.get(index) ?? this.#beginCall(index, id, called?.name ?? '');
+  #callFunction(piece: ChatToolCallPiece): void {
+    const { id, function: called, extra_content: extra } = piece;
+    const number = this.#numbers.numberOf(piece);
+    const call = this.#calls.get(number) ?? this.#beginCall(number, id, called?.name ?? '');
     call.extra = extra ?? call.extra;
     const delta = called?.arguments ?? '';
     if (delta === '') return;
@@ -197,12 +202,12 @@ export class ResponseStream implements StreamTranslator {
     this.#emit('response.function_call_arguments.delta', { ...at, delta });
   }
 
-  #beginCall(index: number, id: string | undefined, name: string): OpenCall {
+  #beginCall(number: number, id: string | undefined, name: string): OpenCall {
     this.#endItem('completed');
     const place = this.#place('fc');
     const callId = id ?? place.id.replace(/^fc_/, 'call_');
     const call: OpenCall = { ...place, callId, name, arguments: '', extra: null };
-    this.#calls.set(index, call);
+    this.#calls.set(number, call);
     this.#emit('response.output_item.added', {
       output_index: call.index,
       item: this.#itemOf(call, 'in_progress'),

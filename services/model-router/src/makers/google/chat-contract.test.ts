@@ -89,7 +89,7 @@ describeChat(google, {
       toolCalls: [
         {
           ...{ id: expect.any(String), name: 'weather', arguments: '{"place":"Oslo"}' },
-          extra_content: { google: { thoughtSignature: expect.stringMatching(/^Esw/) } },
+          extra_content: { google: { thought_signature: expect.stringMatching(/^Esw/) } },
         },
         { id: expect.any(String), name: 'weather', arguments: '{"place":"Rome"}' },
       ],
@@ -152,7 +152,7 @@ test('a request has the signatures of earlier thoughts with the calls that they 
     const first = messageOf(await call('language', { ...HELLO, tools: TOOLS }, { model }));
     const calls = first.tool_calls as { id: string; extra_content?: unknown }[];
     expect(calls[0]?.extra_content).toEqual({
-      google: { thoughtSignature: expect.stringMatching(/^AY89/) },
+      google: { thought_signature: expect.stringMatching(/^AY89/) },
     });
     const results = calls.map(({ id }) => ({ role: 'tool', tool_call_id: id, content: 'rain' }));
     await call('language', { messages: [...HELLO.messages, first, ...results], tools: TOOLS }, { model });
@@ -172,6 +172,15 @@ test('a request has the signatures of earlier thoughts with the calls that they 
         {},
       ],
     });
+  }));
+
+test('a stream has the signature of a call once, in its first piece', () =>
+  withMaker(google, [answer('tool-calls-stream')], async ({ call }) => {
+    const answered = await call('language', { ...HELLO, tools: TOOLS, stream: true }, { model });
+    const pieces = [...answered.body.toString().matchAll(/"tool_calls":\[(\{.*?\})\]/g)].map(
+      ([, piece]) => piece,
+    );
+    expect(pieces.map((piece) => piece?.includes('thought_signature'))).toEqual([true, false, false, false]);
   }));
 
 test('an answer has its id, and ids for its tool calls that differ', () =>

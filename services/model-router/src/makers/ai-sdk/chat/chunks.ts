@@ -3,6 +3,7 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { UnusableAnswer } from '../../unusable-answer.ts';
 import type { ChatOptions } from '../declaration.ts';
 import type { CompletionFrame } from './completion.ts';
+import { toExtraContent } from './extra-content.ts';
 import { toFinishReason } from './finish-reason.ts';
 import { toAnnotation, toImage, toReasoningDetail, toToolCall } from './message-parts.ts';
 import { refusalOfChunk } from './openai-refusal.ts';
@@ -17,7 +18,7 @@ export class ChunkMaker {
   #begun = false;
   #finished = false;
   /** Index of each tool call that has begun, by its id. */
-  readonly #toolCalls = new Map<string, { index: number; hasArguments: boolean }>();
+  readonly #toolCalls = new Map<string, { index: number; hasArguments: boolean; hasExtra: boolean }>();
   /** Reasoning blocks by id. The maker signs a block at its start, at its end, or in between. */
   readonly #thoughts = new Map<
     string,
@@ -61,7 +62,7 @@ export class ChunkMaker {
       case 'reasoning-end':
         return this.#thought(part);
       case 'tool-input-start':
-        return part.providerExecuted ? [] : this.#toolCallBegins(part.id, part.toolName);
+        return part.providerExecuted ? [] : this.#toolCallBegins(part);
       case 'tool-input-delta':
         return this.#toolCallGoesOn(part.id, part.delta);
       case 'tool-call':
@@ -101,10 +102,13 @@ export class ChunkMaker {
     return this.#listed('reasoning_details', toReasoningDetail(text, providerMetadata ?? metadata));
   }
 
-  #toolCallBegins(id: string, name: string): object[] {
+  /** Clients of Gemini read the signature in the first piece of a call only. */
+  #toolCallBegins({ id, toolName: name, providerMetadata }: Part<'tool-input-start'>): object[] {
     const index = this.#toolCalls.size;
-    this.#toolCalls.set(id, { index, hasArguments: false });
-    return this.#delta({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] });
+    const extra = toExtraContent(providerMetadata);
+    this.#toolCalls.set(id, { index, hasArguments: false, hasExtra: extra !== null });
+    const call = { index, id, type: 'function', function: { name, arguments: '' } };
+    return this.#delta({ tool_calls: [{ ...call, ...(extra && { extra_content: extra }) }] });
   }
 
   #toolCallGoesOn(id: string, delta: string): object[] {
@@ -121,13 +125,13 @@ export class ChunkMaker {
     const begun = this.#toolCalls.get(whole.id);
     if (!begun) {
       const index = this.#toolCalls.size;
-      this.#toolCalls.set(whole.id, { index, hasArguments: true });
+      this.#toolCalls.set(whole.id, { index, hasArguments: true, hasExtra: true });
       return this.#delta({ tool_calls: [{ index, ...whole }] });
     }
-    const { index, hasArguments } = begun;
+    const { index, hasArguments, hasExtra } = begun;
     const rest = {
       ...(!hasArguments && { function: { arguments: whole.function.arguments } }),
-      ...(whole.extra_content && { extra_content: whole.extra_content }),
+      ...(!hasExtra && whole.extra_content && { extra_content: whole.extra_content }),
     };
     begun.hasArguments = true;
     return Object.keys(rest).length === 0 ? [] : this.#delta({ tool_calls: [{ index, ...rest }] });

@@ -1,5 +1,6 @@
 // Converts the parts of an answer other than text to OpenAI's shapes, or to common shapes where OpenAI has none.
 import type { LanguageModelV4Content } from '@ai-sdk/provider';
+import { toExtraContent } from './extra-content.ts';
 
 type Content<Type> = Extract<LanguageModelV4Content, { type: Type }>;
 type Metadata = Content<'tool-call'>['providerMetadata'];
@@ -8,27 +9,25 @@ interface ToolCallSaid {
   id: string;
   type: 'function';
   function: { name: string; arguments: string };
-  extra_content?: NonNullable<Metadata>;
+  extra_content?: object;
 }
 
-/**
- * A call of one of the caller's tools; null for a tool that the maker ran itself. `extra_content` holds what the maker
- * needs back with the call (Gemini's thought signature), as in Google's own OpenAI-compatible endpoint.
- */
+/** A call of one of the caller's tools; null for a tool that the maker ran itself. */
 export function toToolCall(call: Content<'tool-call'>): ToolCallSaid | null {
   if (call.providerExecuted) return null;
+  const extra = toExtraContent(call.providerMetadata);
   return {
     id: call.toolCallId,
     type: 'function',
     function: { name: call.toolName, arguments: call.input },
-    ...(hasContent(call.providerMetadata) && { extra_content: call.providerMetadata }),
+    ...(extra && { extra_content: extra }),
   };
 }
 
 /** A reasoning block that its maker signed, to be sent back unchanged; null for an unsigned block. */
 export function toReasoningDetail(text: string, metadata: Metadata) {
-  if (!hasContent(metadata)) return null;
-  return { type: 'reasoning.text', text, extra_content: metadata };
+  const extra = toExtraContent(metadata);
+  return extra && { type: 'reasoning.text', text, extra_content: extra };
 }
 
 /** A source of the model, as OpenAI's annotation of the whole text. */
@@ -46,8 +45,4 @@ export function toImage({ data, mediaType }: Content<'file'>) {
       ? data.url.toString()
       : `data:${mediaType};base64,${typeof data.data === 'string' ? data.data : Buffer.from(data.data).toString('base64')}`;
   return { type: 'image_url', image_url: { url } };
-}
-
-function hasContent(metadata: Metadata): metadata is NonNullable<Metadata> {
-  return Object.values(metadata ?? {}).some((members) => Object.keys(members).length > 0);
 }

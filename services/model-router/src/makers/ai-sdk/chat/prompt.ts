@@ -5,6 +5,7 @@ import { parseExactly } from '../../../json/exact-integers.ts';
 import type { CallersFiles } from '../callers-files.ts';
 import type { ChatOptions } from '../declaration.ts';
 import { NOT_SUPPORTED, UnsupportedField } from '../translation.ts';
+import { fromExtraContent } from './extra-content.ts';
 import type { ChatMessage, ContentPart, ToolCall } from './request.ts';
 
 type Message<Role> = Extract<LanguageModelV4Message, { role: Role }>;
@@ -182,7 +183,7 @@ class MessageTranslator {
   /** The signed thinking from `reasoning_details`, which the maker needs unchanged. */
   #reasoning({ reasoning_details: details }: ChatMessage): AssistantPart[] {
     return (details ?? []).flatMap(({ text, extra_content: extra }) => {
-      const options = this.#own(extra);
+      const options = fromExtraContent(extra, this.#context.maker);
       return options ? [{ type: 'reasoning', text: text ?? '', providerOptions: options }] : [];
     });
   }
@@ -190,7 +191,7 @@ class MessageTranslator {
   #toolCall({ id, type, function: called, extra_content: extra }: ToolCall, at: string): AssistantPart {
     if (!called || (type !== undefined && type !== 'function'))
       throw new UnsupportedField(`${at}.type`, 'Only function calls are supported.');
-    const options = this.#own(extra);
+    const options = fromExtraContent(extra, this.#context.maker);
     return {
       type: 'tool-call',
       toolCallId: id,
@@ -198,13 +199,6 @@ class MessageTranslator {
       input: argumentsOf(called.arguments, `${at}.function.arguments`),
       ...(options && { providerOptions: options }),
     };
-  }
-
-  /** This maker's own data; data of other makers is dropped. */
-  #own(extra: ToolCall['extra_content']): Options | undefined {
-    const { maker } = this.#context;
-    const own = extra?.[maker];
-    return own && ({ [maker]: own } as Options);
   }
 
   #toolResult(message: ChatMessage, at: string): ToolPart {

@@ -1,10 +1,13 @@
 // Our own provider of Vercel's AI SDK, through the functions that its users call, against local models and the bill.
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { createSwitchyard, type SwitchyardProvider } from '@switchyard/ai-provider';
 import { EMBEDDING_INPUTS_MAX } from '@switchyard/contracts';
+import type { UpstreamRequest } from '@switchyard/testing';
 import {
   APICallError,
   experimental_decide as decide,
@@ -34,7 +37,11 @@ let hook: Hook;
 
 beforeAll(async () => {
   hook = await startHook();
-  clientStack = await startClientStack({ SWITCHYARD_EGRESS_ALLOW: new URL(hook.url).host });
+  clientStack = await startClientStack({
+    SWITCHYARD_EGRESS_ALLOW: new URL(hook.url).host,
+    ANTHROPIC_API_KEY: 'sk-ant-ours',
+    GOOGLE_GENERATIVE_AI_API_KEY: 'ours',
+  });
   switchyard = createSwitchyard({ baseURL: clientStack.baseURL, apiKey: clientStack.key });
 });
 afterAll(async () => {
@@ -149,6 +156,106 @@ describe('language', () => {
     const { inputTokens = 0, outputTokens = 0 } = usage;
     expect(costOf(providerMetadata)).toBeCloseTo(chatCost(inputTokens, outputTokens), 12);
     expect(await latestLog('acme/chat-1')).toMatchObject({ status: 'ok', requested_model: 'acme/broken' });
+  });
+});
+
+describe('signed reasoning', () => {
+  const FIXTURES = join(import.meta.dirname, '../../services/model-router/src/makers');
+  const recorded = (path: string) =>
+    JSON.parse(readFileSync(join(FIXTURES, path), 'utf8')) as { json?: object; events?: object[] };
+  const events = (all: readonly object[]) =>
+    all.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+  const tools = {
+    weather: tool({ inputSchema: z.object({ place: z.string() }), execute: async () => 'rain' }),
+  };
+  const asked = { tools, stopWhen: isStepCount(2), prompt: 'The weather in Oslo and Rome?' };
+
+  /** The answers to the two steps: calls of tools with signed reasoning, then text. Returns the second request. */
+  function twoSteps(upstreamModel: string, ...answers: string[]): Promise<UpstreamRequest> {
+    const second = Promise.withResolvers<UpstreamRequest>();
+    clientStack.upstream.on(upstreamModel, (request, response) => {
+      if (answers.length === 1) second.resolve(request);
+      const answer = answers.shift() ?? '';
+      const contentType = answer.startsWith('data:') ? 'text/event-stream' : 'application/json';
+      response.writeHead(200, { 'content-type': contentType }).end(answer);
+    });
+    return second.promise;
+  }
+  const whole = (path: string) => JSON.stringify(recorded(path).json);
+  const streamed = (path: string) => events(recorded(path).events ?? []);
+
+  const THINKING = [
+    { type: 'thinking', thinking: 'Two places.', signature: 'c2lnbmVk' },
+    { type: 'redacted_thinking', data: 'aGlkZGVu' },
+  ];
+  const CALL = { type: 'tool_use', id: 'toolu_1', name: 'weather', input: { place: 'Oslo' } };
+  const HEAD = { id: 'msg_1', type: 'message', role: 'assistant', model: 'claude', stop_sequence: null };
+  const usage = { input_tokens: 9, output_tokens: 9 };
+  const thoughtful = { ...HEAD, content: [...THINKING, CALL], stop_reason: 'tool_use', usage };
+  const thoughtfulEvents = [
+    { type: 'message_start', message: { ...HEAD, content: [], stop_reason: null, usage } },
+    {
+      type: 'content_block_start',
+      index: 0,
+      content_block: { type: 'thinking', thinking: '', signature: '' },
+    },
+    { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'Two places.' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'signature_delta', signature: 'c2lnbmVk' } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'content_block_start', index: 1, content_block: THINKING[1] },
+    { type: 'content_block_stop', index: 1 },
+    { type: 'content_block_start', index: 2, content_block: { ...CALL, input: {} } },
+    {
+      type: 'content_block_delta',
+      index: 2,
+      delta: { type: 'input_json_delta', partial_json: '{"place":"Oslo"}' },
+    },
+    { type: 'content_block_stop', index: 2 },
+    { type: 'message_delta', delta: { stop_reason: 'tool_use', stop_sequence: null }, usage },
+    { type: 'message_stop' },
+  ];
+
+  it('of Claude goes back with the results of its tools', async () => {
+    const second = twoSteps(
+      'claude',
+      JSON.stringify(thoughtful),
+      whole('anthropic/__fixtures__/chat-text.json'),
+    );
+    const { reasoningText } =
+      (await generateText({ ...asked, model: switchyard('acme/claude') })).steps[0] ?? {};
+    expect(reasoningText).toBe('Two places.');
+    expect((await second).json).toMatchObject({ messages: [{}, { content: [...THINKING, CALL] }, {}] });
+  });
+
+  it('of Claude goes back from a stream', async () => {
+    const second = twoSteps(
+      'claude',
+      events(thoughtfulEvents),
+      streamed('anthropic/__fixtures__/chat-stream.json'),
+    );
+    await streamText({ ...asked, model: switchyard('acme/claude') }).consumeStream();
+    expect((await second).json).toMatchObject({ messages: [{}, { content: [...THINKING, CALL] }, {}] });
+  });
+
+  // Google's requests name the model in the path, and none in the body.
+  it('of Gemini goes back with its calls', async () => {
+    const first = whole('google/__fixtures__/chat-tool-calls.json');
+    const second = twoSteps('', first, whole('google/__fixtures__/chat-text.json'));
+    await generateText({ ...asked, model: switchyard('acme/gemini') });
+    const signature = expect.stringMatching(/^AY89/);
+    expect((await second).json).toMatchObject({
+      contents: [{}, { parts: [{ thoughtSignature: signature }, {}] }, {}],
+    });
+  });
+
+  it('of Gemini goes back from a stream', async () => {
+    const first = streamed('google/__fixtures__/chat-tool-calls-stream.json');
+    const second = twoSteps('', first, streamed('google/__fixtures__/chat-stream.json'));
+    await streamText({ ...asked, model: switchyard('acme/gemini') }).consumeStream();
+    const signature = expect.stringMatching(/^Esw/);
+    expect((await second).json).toMatchObject({
+      contents: [{}, { parts: [{ thoughtSignature: signature }, {}] }, {}],
+    });
   });
 });
 

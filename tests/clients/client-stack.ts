@@ -30,6 +30,7 @@ export async function startClientStack(env: Record<string, string> = {}): Promis
     { ...chatModel('acme/thinks', upstream.url, 'thinks'), supported_parameters: ['reasoning_effort'] },
     chatModel('acme/cut', upstream.url, 'cut+gap-50+cut-5'),
     chatModel('acme/claude', upstream.url, 'claude', { adapter: 'anthropic' }),
+    chatModel('acme/gemini', upstream.url, 'gemini', { adapter: 'google' }),
     gptModel('acme/gpt', upstream.url, 'gpt'),
     gptModel('acme/gpt-fails', upstream.url, 'gpt-fails'),
     chatModel('acme/refuses', upstream.url, 'refuses'),

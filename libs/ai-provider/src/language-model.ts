@@ -1,14 +1,14 @@
 // Chat: uses the SDK's model for OpenAI's protocol and reads the cost from the usage.
-import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible';
 import type { LanguageModelV4, SharedV4ProviderMetadata } from '@ai-sdk/provider';
 import { dollars } from '@switchyard/contracts';
 import { z } from 'zod';
 import { type ApiAccess, costMetadata, ERROR_STRUCTURE, NAME } from './call-api.ts';
+import { ReasoningChatModel } from './reasoning-chat-model.ts';
 
 const withCost = z.looseObject({ usage: z.looseObject({ cost: dollars }) });
 
 export function languageModel(access: ApiAccess, modelId: string): LanguageModelV4 {
-  return new OpenAICompatibleChatLanguageModel(modelId, {
+  return new ReasoningChatModel(modelId, {
     provider: `${NAME}.chat`,
     url: ({ path }) => access.baseURL + path,
     headers: () => access.headers(),

@@ -55,6 +55,7 @@ export * from './orgs.ts';
 export * from './permissions.ts';
 export * from './providers.ts';
 export * from './rate-limits.ts';
+export * from './reasoning-details.ts';
 export * from './receipts.ts';
 export * from './refunds.ts';
 export * from './rerank.ts';

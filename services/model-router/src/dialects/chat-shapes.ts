@@ -1,4 +1,5 @@
 // The members of chat answers and chunks that dialects read. Makers may leave out any of them, and send more.
+import type { ChatReasoningDetail } from '@switchyard/contracts';
 
 export interface ChatUsage {
   readonly prompt_tokens?: number;
@@ -12,14 +13,6 @@ export interface ChatUsage {
   readonly completion_tokens_details?: { readonly reasoning_tokens?: number } | null;
   /** Dollars. */
   readonly cost: number;
-}
-
-/** A block of reasoning, with the data that its maker needs back unchanged. */
-export interface ChatReasoningDetail {
-  readonly [member: string]: unknown;
-  readonly type?: string;
-  readonly text?: string | null;
-  readonly extra_content?: Readonly<Record<string, unknown>> | null;
 }
 
 export interface ChatToolCall {

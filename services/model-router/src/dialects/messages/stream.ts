@@ -1,18 +1,16 @@
 // Converts the chunks of a chat stream to the events of the Messages API, in Anthropic's order: message_start, ping, each
 // content block with its start, deltas and stop, then message_delta with the usage, and message_stop.
-import { ANTHROPIC_ERRORS } from '@switchyard/contracts';
+import { ANTHROPIC_ERRORS, addDetails, type ChatReasoningDetail } from '@switchyard/contracts';
 import { UnusableAnswer } from '../../makers/unusable-answer.ts';
 import { CallNumbers } from '../call-numbers.ts';
 import {
   type ChatChunk,
   type ChatMessage,
-  type ChatReasoningDetail,
   type ChatToolCallPiece,
   type ChatUsage,
   reasoningOf,
 } from '../chat-shapes.ts';
 import type { StreamTranslator } from '../dialect.ts';
-import { addDetails } from '../reasoning-details.ts';
 import type { AnswerFrame } from './answer.ts';
 import { type ChatEnd, toStopReason } from './stop-reason.ts';
 import { sign } from './thoughts.ts';

@@ -1,6 +1,6 @@
 // Thinking blocks carry a maker's reasoning to the caller and back. What the maker needs back besides the text (its
 // signatures) is packed into the block's `signature` or `data`, so that clients return it unchanged.
-import type { ChatReasoningDetail } from '../chat-shapes.ts';
+import type { ChatReasoningDetail } from '@switchyard/contracts';
 
 interface ThinkingBlock {
   type: 'thinking';

@@ -1,5 +1,6 @@
 // The items of an answer, each whole: reasoning, a message, and calls of functions.
-import type { ChatMessage, ChatReasoningDetail, ChatToolCall } from '../chat-shapes.ts';
+import type { ChatReasoningDetail } from '@switchyard/contracts';
+import type { ChatMessage, ChatToolCall } from '../chat-shapes.ts';
 import { reasoningOf } from '../chat-shapes.ts';
 import { sealReasoning } from './sealed-reasoning.ts';
 import type { ToolNames } from './tools.ts';

@@ -1,17 +1,22 @@
 // A stream of chat chunks as the typed events of a response. An item of text or reasoning ends where the next item
 // begins; calls of functions end with the stream, since their pieces may be interleaved.
-import { namedEvent, type ResponsesRequest, responsesError, type ServiceError } from '@switchyard/contracts';
+import {
+  addDetails,
+  type ChatReasoningDetail,
+  namedEvent,
+  type ResponsesRequest,
+  responsesError,
+  type ServiceError,
+} from '@switchyard/contracts';
 import { CallNumbers } from '../call-numbers.ts';
 import {
   type ChatChunk,
   type ChatMessage,
-  type ChatReasoningDetail,
   type ChatToolCallPiece,
   type ChatUsage,
   reasoningOf,
 } from '../chat-shapes.ts';
 import type { DialectCall, StreamTranslator } from '../dialect.ts';
-import { addDetails } from '../reasoning-details.ts';
 import {
   callItem,
   messageItem,

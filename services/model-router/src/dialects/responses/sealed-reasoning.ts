@@ -1,6 +1,6 @@
 // What a maker needs back with its reasoning (signatures, redacted blocks), as the `encrypted_content` of a reasoning
 // item. The maker has signed or encrypted it; here it is only encoded.
-import type { ChatReasoningDetail } from '../chat-shapes.ts';
+import type { ChatReasoningDetail } from '@switchyard/contracts';
 
 /** Null when the maker needs nothing back. */
 export function sealReasoning(details: readonly ChatReasoningDetail[]): string | null {

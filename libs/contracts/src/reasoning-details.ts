@@ -1,5 +1,12 @@
-// Joins the pieces of reasoning that a stream has.
-import type { ChatReasoningDetail } from './chat-shapes.ts';
+// Blocks of reasoning in chat: `reasoning_details`, whole or in the pieces of a stream.
+
+/** A block of reasoning, with the data that its maker needs back unchanged. */
+export interface ChatReasoningDetail {
+  readonly [member: string]: unknown;
+  readonly type?: string;
+  readonly text?: string | null;
+  readonly extra_content?: Readonly<Record<string, unknown>> | null;
+}
 
 /** Adds details to those before them; OpenRouter sends one detail in pieces with the same `index`. */
 export function addDetails(all: ChatReasoningDetail[], more: readonly ChatReasoningDetail[]): void {

@@ -1,6 +1,6 @@
 // The accounts of the instance that owns the partition. They open when billing has caught up with the stream and every
 // router has renewed its holds. They are swept during the ownership and close with it.
-import { HOLD_RENEW_MS } from '@switchyard/contracts';
+import { computerOfMinute, HOLD_RENEW_MS, HOST_EVENTS_STREAM } from '@switchyard/contracts';
 import { repeat } from '@switchyard/service';
 import { catchUp } from '../catch-up.ts';
 import type { PartitionDeps } from '../partition-deps.ts';
@@ -30,7 +30,7 @@ interface OpenedAccounts {
 }
 
 export function openAccounts(deps: OpenAccountsDeps): OpenedAccounts {
-  const { store, partition, records, progress, clock, logger } = deps;
+  const { bus, store, partition, records, progress, clock, logger } = deps;
   const accounts = new Accounts({
     ...{ store, progress, clock, records },
     partitions: namesEver(partition.layout),
@@ -45,9 +45,16 @@ export function openAccounts(deps: OpenAccountsDeps): OpenedAccounts {
     const calls = desk.sweep();
     if (calls.length > 0) logger.warn({ calls }, 'holds of a router that is gone have ended');
   };
-  /** An event that is not booked in time may still wait in the stream, and its cost would be free for that time. */
-  const dropLost = async () => {
+  /** Leaves out minutes of computers while some may wait for control to admit them to the stream. */
+  const overdueAndAdmitted = async () => {
     const { overdue } = desk;
+    if (!overdue.some(computerOfMinute)) return overdue;
+    const { state } = await bus.jsm.streams.info(HOST_EVENTS_STREAM);
+    return state.messages === 0 ? overdue : overdue.filter((event) => !computerOfMinute(event));
+  };
+  /** An event that is not booked in time may still wait in a stream, and its cost would be free for that time. */
+  const dropLost = async () => {
+    const overdue = await overdueAndAdmitted();
     if (overdue.length === 0 || !(await caughtUp())) return;
     // A batch that failed half-way is recovered without a word to the desk.
     for (const event of await bookedAmong(store, overdue)) desk.foundBooked(event);

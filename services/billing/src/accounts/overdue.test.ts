@@ -1,9 +1,10 @@
 // Settled costs whose events are not booked in time: they count while the events wait in the stream.
-import { openBucket } from '@switchyard/bus';
+import { openBucket, publishEvent } from '@switchyard/bus';
+import { HOST_EVENTS_STREAM } from '@switchyard/contracts';
 import { FakeClock } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startBooking, storeInTurn } from '../fixtures/booking.ts';
-import { completed, credited, ORG, TIME } from '../fixtures/events.ts';
+import { completed, credited, metered, ORG, TIME } from '../fixtures/events.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
 import { orgRecord } from '../fixtures/org-record.ts';
 import { SETTLED_MS_MAX } from './hold-desk.ts';
@@ -62,5 +63,41 @@ test('credits that are spent stay spent while booking is stalled; an event that 
   const [limit] = await accounts.limitsOf(ORG, 'key_1');
   await expect.poll(() => limit?.budget.available, { timeout: BUSY_MS }).toBe(40n);
   expect(accounts.desk.overdue).toEqual([]);
+  await stop();
+}, 90_000);
+
+test('minutes of a computer stay spent while their events wait for control; lost ones are dropped', async () => {
+  const { client, database } = installation;
+  const org = 'org_minutes';
+  await (await openBucket(client.bus, 'orgs')).put(
+    org,
+    orgRecord(org, { billing: 'prepaid', monthly_limit: null }, TIME),
+  );
+  const clock = new FakeClock();
+  const { accounts, stop } = await startBooking({ bus: client.bus, store: database.store, clock });
+  const { desk } = accounts;
+  desk.open();
+  await client.publish(credited('crd_minutes', 100n, { org }));
+  const take = async (call: string, amount: bigint) =>
+    desk.take({ call, org, limits: await accounts.limitsOf(org, 'key_1'), amount, exact: true });
+  const minute = metered('cmp_1', 0, 60n, { org });
+  await vi.waitFor(() => take(minute.id, 60n), { timeout: BUSY_MS });
+  await take('req_never', 40n);
+  desk.settle(minute.id, minute.id, 60n);
+  desk.settle('req_never', 'req_never', 40n);
+  await publishEvent(client.bus, minute, { host: 'host_1' });
+
+  clock.advance(SETTLED_MS_MAX + 1_000);
+  await expect.poll(() => desk.overdue, { timeout: BUSY_MS }).toEqual([minute.id]);
+  await expect(take('req_more', 41n)).rejects.toMatchObject({ code: 'insufficient_funds', status: 402 });
+
+  await client.bus.jsm.streams.purge(HOST_EVENTS_STREAM);
+  await vi.waitFor(
+    () => {
+      clock.advance(10_000);
+      expect(desk.overdue).toEqual([]);
+    },
+    { timeout: BUSY_MS },
+  );
   await stop();
 }, 90_000);

@@ -16,12 +16,15 @@ export function createOrgKey({ orgs, keys }: Pick<OrgDeps, 'orgs'> & { readonly 
     asked: Asked,
   ): Promise<CreatedKey> => {
     if (id === own) return createKey(keys)({ org: own, key_id: by, body }, asked);
-    /** Runs again after the key is written: the operator's key may be revoked, and the org removed, meanwhile. */
+    /**
+     * A maker without an id: a key in the line of the operator's key would have its limits, and end with it.
+     * Runs again after the key is written: the operator's key may be revoked, and the org removed, meanwhile.
+     */
     const findMaker = async (): Promise<KeyRecord> => {
       await findCaller(keys, { org: own, key_id: by });
       const { value: org } = await findOrg(orgs, id);
       return {
-        ...{ id: by, org: org.id, name: org.name, permissions: TENANT_PERMISSIONS, prefix: '' },
+        ...{ id: '', org: org.id, name: org.name, permissions: TENANT_PERMISSIONS, prefix: '' },
         ...{ created_at: org.created_at, expires_at: null, limit: null, models: null },
       };
     };

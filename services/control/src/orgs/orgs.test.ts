@@ -11,8 +11,10 @@ import {
   fileKey,
   type HostHeartbeat,
   type KeyRecord,
+  makersOf,
   newComputerRecord,
   newId,
+  newKeyId,
   type OrgRecord,
   placementKey,
   recordKey,
@@ -194,6 +196,31 @@ test('an operator key with bounds makes no key without them in its own org', asy
   expect(await make(tenant.id, ['models:write'])).toMatchObject({ limit: null });
   await request(bus, 'keys.delete', { ...caller, id: key_id });
   await expect(make(tenant.id, ['models:write'])).rejects.toMatchObject({ code: 'invalid_api_key' });
+});
+
+test('a key that an operator makes for a tenant has no line, and outlives the keys of the operator', async () => {
+  const limit = { amount: 10, interval: 'day' as const };
+  const body = { name: 'operator', permissions: ['operator' as const, 'keys:write' as const] };
+  const above = await request(bus, 'keys.create', { ...caller, body: { ...body, limit } });
+  const below = await request(bus, 'keys.create', { org: DEFAULT_ORG, key_id: above.id, body });
+  const tenant = await request(bus, 'orgs.create', {
+    ...{ org: DEFAULT_ORG, key_id: below.id },
+    body: { name: 'Acme', billing: 'postpaid' },
+  });
+  expect(makersOf(below.id)).toEqual([above.id]);
+  expect(makersOf(tenant.key_id)).toEqual([]);
+
+  await request(bus, 'keys.delete', { ...caller, id: above.id });
+  const orphan = hashKey('orphan');
+  const record = (await keys.get(hashKey(tenant.key)))?.value as KeyRecord;
+  await keys.create(orphan, { ...record, id: newKeyId({ id: newId('key'), limit }) });
+  await expect
+    .poll(() => {
+      clock.advance(60_000);
+      return keys.get(orphan);
+    })
+    .toBeNull();
+  expect((await keys.get(hashKey(tenant.key)))?.value).toEqual(record);
 });
 
 test('orgs are listed by id, in pages', async () => {

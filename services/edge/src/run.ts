@@ -4,6 +4,7 @@ import {
   type Bus,
   createEventPublisher,
   ensureEventsStream,
+  KeysById,
   mirrorBucket,
   openBucket,
 } from '@switchyard/bus';
@@ -85,7 +86,8 @@ export async function start({
     config.SWITCHYARD_URL_SECRET ?? (await ensureUrlSecret(await openBucket(bus, 'system'), clock.now()));
   const callers = await openCallers({ bus, clock, secret: urlSecret });
   const { keys, open, orgs, sessions, authenticateHash } = callers;
-  const rateLimits = openRateLimits({ config, keys, orgs, bus, clock, logger });
+  const keysById = new KeysById(keys);
+  const rateLimits = openRateLimits({ config, keysById, orgs, bus, clock, logger });
   const upgrades = new Upgrades(UPGRADE_PATHS);
   const signer = new UrlSigner(urlSecret, now);
   const links = new LinkSigner(urlSecret, now);

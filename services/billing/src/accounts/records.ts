@@ -1,8 +1,7 @@
 // The records of orgs and keys, from which limits are made, and the placements of computers, whose minutes are held. All partitions of a process share one copy in memory.
-import { type Bucket, type Bus, type Mirror, mirrorBucket, openBucket } from '@switchyard/bus';
+import { type Bucket, type Bus, KeysById, type Mirror, mirrorBucket, openBucket } from '@switchyard/bus';
 import { type ComputerPlacement, type KeyRecord, type OrgRecord, placementKey } from '@switchyard/contracts';
 import { inTime } from '@switchyard/service';
-import { KeysById } from './keys-by-id.ts';
 
 /** Time limit for reading all records: a watch whose link was cut may never end. */
 const OPEN_MS_MAX = 30_000;

@@ -1,5 +1,5 @@
 // The rate limits that hold for a key: its own, those of the limited keys that made it, and those of its org.
-import type { Mirror } from '@switchyard/bus';
+import type { KeysById, Mirror } from '@switchyard/bus';
 import {
   type KeyRecord,
   makersOf,
@@ -17,7 +17,7 @@ export interface Bound {
 }
 
 export interface KeyLimitsDeps {
-  readonly keys: Pick<Mirror<KeyRecord>, 'entries' | 'onChange'>;
+  readonly keysById: Pick<KeysById, 'get'>;
   readonly orgs: Pick<Mirror<OrgRecord>, 'peek'>;
   /** Limits of orgs that have none of their own; null: none. */
   readonly defaults: RateLimits | null;
@@ -28,35 +28,25 @@ const KEY_ID_LENGTH = newId('key').length;
 
 export class KeyLimits {
   readonly #deps: KeyLimitsDeps;
-  /** By id: the limits of each key that has some, and the hash of its secret in use. */
-  readonly #byId = new Map<string, { readonly hash: string; readonly limits: RateLimits }>();
 
   constructor(deps: KeyLimitsDeps) {
     this.#deps = deps;
-    for (const [hash, record] of deps.keys.entries()) this.#changed(hash, record, null);
-    deps.keys.onChange((hash, record, previous) => this.#changed(hash, record, previous));
   }
 
   /** Null: nothing limits the key. */
   of(key: KeyRecord): Bound[] | null {
-    const { defaults, orgs } = this.#deps;
+    const { defaults, orgs, keysById } = this.#deps;
     const org = orgs.peek(key.org)?.limits;
     if (!key.limits && !org && !defaults && key.id.length <= KEY_ID_LENGTH) return null;
     const bounds: Bound[] = [];
     if (key.limits) bounds.push({ id: key.id, of: 'key', limits: key.limits });
     for (const id of makersOf(key.id)) {
-      const limits = this.#byId.get(id)?.limits;
+      const limits = keysById.get(key.org, id)?.limits;
       if (limits) bounds.push({ id, of: 'key', limits });
     }
     const ofOrg = withDefaults(org, defaults);
     if (ofOrg) bounds.push({ id: key.org, of: 'org', limits: ofOrg });
     return bounds.length === 0 ? null : bounds;
-  }
-
-  /** A replaced secret has an old record until its grace period ends: only the secret in use counts. */
-  #changed(hash: string, record: KeyRecord | null, previous: KeyRecord | null): void {
-    if (previous && this.#byId.get(previous.id)?.hash === hash) this.#byId.delete(previous.id);
-    if (record?.limits && !record.successor) this.#byId.set(record.id, { hash, limits: record.limits });
   }
 }
 

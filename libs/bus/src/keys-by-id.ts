@@ -1,7 +1,7 @@
 // Looks up the keys of the bucket `keys` by id. The bucket is indexed by the SHA-256 of the secret, and a rotated key
 // has two secrets for a while, a key under two rotations at once has three.
-import type { Mirror } from '@switchyard/bus';
 import type { KeyRecord } from '@switchyard/contracts';
+import type { Mirror } from './mirror.ts';
 
 export class KeysById {
   /** Id -> hash -> record, of every secret that has no successor. */

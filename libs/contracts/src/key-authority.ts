@@ -19,7 +19,7 @@ const MADE_BY_LIMITED = new RegExp(
  */
 export function newKeyId(maker: Pick<KeyRecord, 'id' | 'limit' | 'limits'>): string {
   const id = newId('key');
-  if (!isSpendingLimited(maker) && !maker.limits) return id;
+  if (!maker.limit && !maker.limits && makersOf(maker.id).length === 0) return id;
   return `${maker.id}_${id.slice(ID_PREFIXES.key.length)}`;
 }
 
@@ -31,11 +31,6 @@ export function makersOf(id: string): string[] {
     makers.unshift(rest);
   }
   return makers;
-}
-
-/** Whether a limit, its own or that of a maker, counts what a key spends. */
-export function isSpendingLimited({ id, limit }: Pick<KeyRecord, 'id' | 'limit'>): boolean {
-  return Boolean(limit) || makersOf(id).length > 0;
 }
 
 type KeyStrength = 'permissions' | 'models' | 'expires_at' | 'limit' | 'limits';

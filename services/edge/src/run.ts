@@ -91,7 +91,7 @@ export async function start({
   const upgrades = new Upgrades(UPGRADE_PATHS);
   const signer = new UrlSigner(urlSecret, now);
   const links = new LinkSigner(urlSecret, now);
-  const spending = new Spending(orgs);
+  const spending = new Spending({ keys, keysById, orgs });
   const receipts = new Receipts({ bus, folder: join(config.SWITCHYARD_DATA, 'receipts'), clock, logger });
   receiptsGauges(metrics, receipts);
   countDroppedRefusals(metrics, events);

@@ -1,10 +1,10 @@
 // Which models a key may use, whether any spending limit applies to it, and the mark-up on its prices. Only limited keys
 // reserve the cost of a call with billing.
-import type { Mirror } from '@switchyard/bus';
+import type { KeysById, Mirror } from '@switchyard/bus';
 import {
-  isSpendingLimited,
   type KeyRecord,
   type Markup,
+  makersOf,
   mayUse,
   type OrgRecord,
   ServiceError,
@@ -29,18 +29,31 @@ export function requireModels(key: KeyRecord, models: readonly string[]): void {
   throw new ServiceError('model_not_allowed', message, { param: 'model' });
 }
 
-export class Spending {
-  readonly #orgs: Mirror<OrgRecord>;
+interface SpendingDeps {
+  readonly keys: Pick<Mirror<KeyRecord>, 'fresh'>;
+  readonly keysById: Pick<KeysById, 'get'>;
+  readonly orgs: Pick<Mirror<OrgRecord>, 'peek' | 'lookup'>;
+}
 
-  constructor(orgs: Mirror<OrgRecord>) {
-    this.#orgs = orgs;
+export class Spending {
+  readonly #deps: SpendingDeps;
+
+  constructor(deps: SpendingDeps) {
+    this.#deps = deps;
   }
 
   /** Whether a limit of the org, the key or a key above it counts the key's spending; true when unknown. */
   isLimited(key: KeyRecord): boolean {
-    if (isSpendingLimited(key)) return true;
-    const org = this.#orgs.peek(key.org);
+    if (key.limit || makersOf(key.id).some((id) => this.#mayBeLimited(key.org, id))) return true;
+    const org = this.#deps.orgs.peek(key.org);
     return org === null || org.billing === 'prepaid' || org.monthly_limit !== null;
+  }
+
+  /** A maker without a record was revoked: the keys below it may spend nothing. */
+  #mayBeLimited(org: string, id: string): boolean {
+    const { keys, keysById } = this.#deps;
+    const maker = keysById.get(org, id);
+    return !maker || Boolean(maker.limit) || !keys.fresh;
   }
 
   /**
@@ -48,7 +61,7 @@ export class Spending {
    * @throws ServiceError `service_unavailable` when it is not known: a call without it would cost too little
    */
   async markupOf({ org: id }: Pick<KeyRecord, 'org'>): Promise<Markup> {
-    const org = await Promise.try(() => this.#orgs.lookup(id)).catch(() => null);
+    const org = await Promise.try(() => this.#deps.orgs.lookup(id)).catch(() => null);
     if (org !== null) return toMarkup(org.markup_percent);
     const message = 'The prices of your org cannot be read at the moment. Retry later.';
     throw new ServiceError('service_unavailable', message, { retryAfterS: 1 });

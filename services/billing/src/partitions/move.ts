@@ -5,7 +5,7 @@
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { type Bus, ensureEventsStream, openBucket } from '@switchyard/bus';
 import { BOOKING_CONSUMER, EVENTS_STREAM } from '@switchyard/contracts';
-import { bookedBefore, consumerInfo } from '../consumer.ts';
+import { bookedBefore, consumerInfo, ensureConsumer } from '../consumer.ts';
 import type { PartitionDeps } from '../partition-deps.ts';
 import { ensureIndexes } from '../store/indexes.ts';
 import { partitionName } from '../store/partition.ts';
@@ -68,11 +68,15 @@ async function bookedUpTo(bus: Bus, layout: Layout): Promise<Layout['from']> {
   return message ? { seq, at: message.time } : null;
 }
 
-/** Removes the consumers of earlier layouts. Idempotent. */
-export async function removeFormerConsumers(bus: Bus, { epoch }: Layout): Promise<void> {
+/**
+ * Replaces the consumers of earlier layouts. Those of this layout exist first: without a consumer, the edges take every
+ * event for unbooked, and refuse work. Idempotent.
+ */
+export async function replaceFormerConsumers(bus: Bus, layout: Layout): Promise<void> {
+  for (const partition of partitionsOf(layout)) await ensureConsumer(bus, partition);
   for await (const { name } of bus.jsm.consumers.list(EVENTS_STREAM)) {
     const found = BOOKING_CONSUMER.exec(name);
-    if (!found || Number(found[1] ?? 0) >= epoch) continue;
+    if (!found || Number(found[1] ?? 0) >= layout.epoch) continue;
     await bus.jsm.consumers.delete(EVENTS_STREAM, name).catch((error: unknown) => {
       if (!(error instanceof JetStreamApiError)) throw error; // another process has removed the consumer
     });

@@ -1,7 +1,7 @@
 // Repeated splits of billing under traffic, killed at each step: nothing is lost or doubled, each org is in one
 // partition at a time, and every answer includes all data of its org.
 import { randomBytes } from 'node:crypto';
-import { openBucket } from '@switchyard/bus';
+import { openBucket, unbookedShare } from '@switchyard/bus';
 import { type Event, type PartitionCount, partitionOf, placeOf } from '@switchyard/contracts';
 import { makeLogger, systemClock } from '@switchyard/service';
 import { untilMidnightIsFar } from '@switchyard/testing';
@@ -27,6 +27,7 @@ const ORGS = [ORG, 'org_b'] as const;
 const STEPS: readonly MoveStep[] = ['free', 'fenced', 'positioned', 'moved'];
 const UNCHANGED_MS = 500;
 const EVENTS_PER_ROUND = 40;
+const DAY_MS = 86_400_000;
 const DAYS = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
 
 const logger = makeLogger('partitions-test', 'silent');
@@ -173,6 +174,16 @@ test.each(STEPS.map((step, i) => [step, i % 2 === 0 ? 1 : 2] as const))(
   },
   120_000,
 );
+
+test('booked events stay booked for the edges when the command moves while billing is stopped', async () => {
+  await start();
+  await publish();
+  await installation.client.caughtUp(...ORGS);
+  await stopAll();
+  const { partitions } = await readLayout(installation.database.store);
+  await command(partitions === 1 ? 2 : 1);
+  expect(await unbookedShare(installation.client.bus, Date.now() + 6 * DAY_MS)).toBe(0);
+}, 60_000);
 
 test('a writer of the former layout that wakes after the fence writes nothing and stops booking', async () => {
   await stopAll();

@@ -6,7 +6,7 @@ import { type AccountRecords, openRecords } from '../accounts/records.ts';
 import type { BooksWatch } from '../audit/watch.ts';
 import { type OwnerDeps, ownPartition } from '../owner.ts';
 import { assertUnmoved, type Layout, LayoutMoved, readLayout, UnknownLayout } from './layout.ts';
-import { move, removeFormerConsumers } from './move.ts';
+import { move, replaceFormerConsumers } from './move.ts';
 import { type Partition, partitionsOf } from './partition.ts';
 import { toGiveBack, toTake, UNCHANGED_MS, type View } from './shares.ts';
 
@@ -101,7 +101,7 @@ export class Owners {
       if (layout.moving_to !== null) await move(layout, { bus, store, logger, now: clock.now });
       return;
     }
-    if (this.#layout === null && layout.epoch > 0) await removeFormerConsumers(bus, layout);
+    if (this.#layout === null && layout.epoch > 0) await replaceFormerConsumers(bus, layout);
     this.#layout = layout;
     this.#leases ??= await openBucket(bus, 'leases');
     const leases = this.#leases;

@@ -5,7 +5,7 @@ import { passed } from '@switchyard/service';
 import { consumerInfo } from '../consumer.ts';
 import type { PartitionDeps } from '../partition-deps.ts';
 import { askToMove, type Layout, readLayout } from './layout.ts';
-import { move, removeFormerConsumers } from './move.ts';
+import { move, replaceFormerConsumers } from './move.ts';
 import { partitionsOf } from './partition.ts';
 
 const USAGE = `usage: npm run partitions [-- --to ${PARTITION_COUNTS.join('|')}]`;
@@ -33,7 +33,7 @@ export async function partitionsCommand(to: string | undefined, deps: CommandDep
     if (deps.clock.monotonic() > deadline) throw moveTimedOut(made);
     await passed(CHECK_MS, deps.clock);
   }
-  await removeFormerConsumers(deps.bus, layout);
+  await replaceFormerConsumers(deps.bus, layout);
   return shown(layout, deps);
 }
 

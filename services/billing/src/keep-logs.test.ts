@@ -3,7 +3,8 @@ import { makeLogger } from '@switchyard/service';
 import { FakeClock } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestStore, testDatabases } from './fixtures/database.ts';
-import { completed, metered, refused, TIME, voided } from './fixtures/events.ts';
+import { completed, metered, ORG, refused, TIME, videoCharged, voided } from './fixtures/events.ts';
+import { startInstallation } from './fixtures/installation.ts';
 import { keepLogs } from './keep-logs.ts';
 import { entryOf } from './store/entry-of.ts';
 import { LedgerWriter } from './store/ledger-writer.ts';
@@ -85,3 +86,26 @@ test('an interrupted removal has already stored the time of completeness; a repe
   expect(await removeLogsBefore(store, day(3), stopping.signal)).toBe(0);
   expect(await logsCompleteFrom(store)).toEqual(day(5));
 });
+
+test('a video whose log was removed is found and refunded by its request id', async () => {
+  const installation = await startInstallation();
+  const { client, database } = installation;
+  try {
+    await installation.startBilling();
+    await client.publish(videoCharged('vid_old', 30n));
+    const request_id = 'req_of_vid_old';
+    expect(await client.log(request_id)).toMatchObject({ cost: 3e-8 });
+    expect(await removeLogsBefore(database.store, day(1), new AbortController().signal)).toBe(1);
+    const ask = { org: ORG, key_id: 'key_1' };
+    await expect(client.ask('logs.get', { ...ask, id: request_id })).rejects.toMatchObject({
+      ...{ code: 'log_not_found', message: expect.stringContaining('was removed for its age') },
+    });
+    const body = { request_id, reason: 'test' };
+    expect(await client.ask('refunds.create', { ...ask, refund_id: 'rfd_old', body })).toMatchObject({
+      ...{ event: 'vid_old:charge:refund:1', charge: 'vid_old:charge', left: 0 },
+    });
+    expect((await client.logs({ request_id })).data.map(({ id }) => id)).toEqual(['vid_old:charge:refund:1']);
+  } finally {
+    await installation.stop();
+  }
+}, 60_000);

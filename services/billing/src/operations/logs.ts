@@ -41,7 +41,10 @@ export async function logsGet(
 /** The error for a missing line. A charge whose line was removed by retention is still in the ledger. */
 async function notFound({ store }: BillingDeps, org: string, id: string): Promise<ServiceError> {
   const name = JSON.stringify(id);
-  const charge = await store.ledger.findOne({ _id: id, org }, { projection: { at: 1 } });
+  const charge = await store.ledger.findOne(
+    { org, $or: [{ _id: id }, { request_id: id }] },
+    { projection: { at: 1 } },
+  );
   const message = charge
     ? `the log of ${name} was removed for its age; its charge stands in the ledger, and in Usage at ${charge.at.toISOString()}`
     : `there is no log of ${name}`;

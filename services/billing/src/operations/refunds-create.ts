@@ -14,7 +14,7 @@ import { dollarsToJson, formatDollars, parseDollars } from '@switchyard/money';
 import { catchUp } from '../catch-up.ts';
 import type { BillingDeps } from '../register.ts';
 import type { UnnumberedRow } from '../store/documents.ts';
-import { isRefundable, leftOf, takenBackBy, VIDEO_CHARGE_SUFFIX } from '../store/refund-rows.ts';
+import { isRefundable, leftOf, takenBackBy } from '../store/refund-rows.ts';
 
 const EVENT_SOURCE = '/switchyard/billing';
 /** A concurrent refund may take the place first; then the next place is tried. */
@@ -68,15 +68,12 @@ interface Found {
 /** @throws ServiceError `charge_not_found` */
 async function findCharge({ org, body }: Ask, { store }: BillingDeps): Promise<Found> {
   const id = body.event ?? body.request_id ?? '';
-  // A video's line in Logs has the id of its request; its charge has an id of its own.
-  const isVideo = body.event?.endsWith(VIDEO_CHARGE_SUFFIX);
-  const log = await store.logs.findOne(isVideo ? { charge: id, org } : { _id: id, org });
-  const charge = await store.ledger.findOne({ _id: log?.charge ?? id, org });
+  const charge = await store.ledger.findOne({ org, $or: [{ _id: id }, { request_id: id }] });
   if (!charge || !isRefundable(charge))
     throw new ServiceError('charge_not_found', `there is no charge of ${JSON.stringify(id)}`, {
       param: body.event === undefined ? 'request_id' : 'event',
     });
-  return { charge, requestId: log?._id ?? charge._id };
+  return { charge, requestId: charge.request_id ?? charge._id };
 }
 
 async function takenBack(charge: UnnumberedRow, { store }: BillingDeps): Promise<Map<string, UnnumberedRow>> {

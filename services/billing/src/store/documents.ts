@@ -43,6 +43,8 @@ export interface UnnumberedRow extends Dimensions, Amounts {
   kind: LedgerKind;
   /** End time of what is charged. A void has the time of its charge, so that every interval nets to zero. */
   at: Date;
+  /** Of a video: id of its request. Of a call `_id` is that id. */
+  request_id?: string;
   /** Of a void: id of the voided row, which may not exist yet. */
   voids?: string;
   /** Of a refund: id of the refunded charge. */

@@ -177,7 +177,7 @@ function videoCharged({ id, data }: Event<'video.charged'>): Conversion {
       ...{ cost: nonNegative(data.cost_nano), quantities: storeQuantities({ seconds: data.duration }) },
       ...tagsOf(data),
     },
-    row: { status: 'ok', calls: 1n, ...ratesOf(data.lines) },
+    row: { request_id: data.request_id, status: 'ok', calls: 1n, ...ratesOf(data.lines) },
     log: {
       ...{ _id: data.request_id, charge: id, http_status: 202, method: 'POST', path, requested_model },
       ...{ models: [...new Set([requested_model, model])], latency_ms },

@@ -18,6 +18,8 @@ export const INDEXES = {
     { name: 'org_at', keys: { org: 1, at: 1 } },
     // statements.events: the rows of one line of a statement, in order
     { name: 'org_month_line', keys: { org: 1, month: 1, line: 1, n: 1 } },
+    // refunds.create, logs.get: the charge of a video by the id of its request; contains only videos
+    { name: 'request_id', keys: { request_id: 1 }, options: { sparse: true } },
     // account.get, credits.list, statements, and the balance of a prepaid org; contains only credits
     { name: 'credit_org', keys: { 'credit.org': 1 }, options: { sparse: true } },
   ],
@@ -44,7 +46,7 @@ export const INDEXES = {
     { name: 'org_cost_at', keys: { org: 1, cost: 1, at: -1, _id: -1 } },
     // logs.list?request_id=: the refunds of a call; contains only refunds
     { name: 'corrects', keys: { corrects: 1 }, options: { sparse: true } },
-    // refunds.create: the line of a video's charge; contains only videos
+    // The audit: the line of a video's charge; contains only videos
     { name: 'charge', keys: { charge: 1 }, options: { sparse: true } },
     // Retention: the oldest rows of all orgs
     { name: 'at', keys: { at: 1 } },

@@ -5,7 +5,7 @@ import type { LogRow, UnnumberedRow } from './documents.ts';
 import type { Refund } from './entries.ts';
 import { dimensionsOf } from './new-rows.ts';
 
-export const VIDEO_CHARGE_SUFFIX = ':charge';
+const VIDEO_CHARGE_SUFFIX = ':charge';
 
 export function isRefundable({ kind }: UnnumberedRow): boolean {
   return LEDGER_KINDS[kind].refundable;

@@ -4,17 +4,18 @@ import type { OpenRelays, Secret } from './open-relays.ts';
 /**
  * Runs `work` under a signal that is aborted when the client disconnects, its key is revoked or expires, or its org is
  * suspended.
+ * @param gone aborted when the client disconnects; null for work that outlives its client
  */
 export async function whileKeyHolds<T, K extends Secret>(
   open: OpenRelays,
   key: K,
-  gone: AbortSignal,
+  gone: AbortSignal | null,
   work: (key: K, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const revoked = new AbortController();
   const close = open.add(key, { revoke: (reason) => revoked.abort(reason) });
   try {
-    return await work(key, AbortSignal.any([gone, revoked.signal]));
+    return await work(key, gone ? AbortSignal.any([gone, revoked.signal]) : revoked.signal);
   } finally {
     close();
   }

@@ -45,6 +45,7 @@ export async function sendEvents(
   const signal = AbortSignal.any([wish.signal, tooSlow.signal]);
   const waiting: LiveEvent[] = [];
   let wake = () => {};
+  const onAbort = () => wake();
   const { at, leave } = await deps.live.join(wish.org, (live) => {
     if (!isWanted(wish, live.event)) return;
     if (waiting.length === WAITING_EVENTS_MAX) tooSlow.abort(readerTooSlow());
@@ -55,7 +56,7 @@ export async function sendEvents(
     const position = parsePosition(wish.since, at);
     const stream = new EventStream<Sent>(reply, deps.clock);
     for (const happens of ['drain', 'close']) stream.raw.on(happens, () => wake());
-    signal.addEventListener('abort', () => wake());
+    signal.addEventListener('abort', onAbort);
     const pause = () =>
       new Promise<void>((resolve) => {
         wake = resolve;
@@ -79,6 +80,7 @@ export async function sendEvents(
       stream.end({ type: 'error', error });
     }
   } finally {
+    signal.removeEventListener('abort', onAbort); // else the runtime keeps the signal, and this stream with it
     leave();
   }
 }

@@ -1,5 +1,5 @@
 // POST /v1/computers as a stream, with the real edge and bus, and with control and client played by the test.
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { type IncomingCall, openBucket, serve } from '@switchyard/bus';
 import {
   type ComputerObject,
@@ -13,7 +13,7 @@ import {
   ServiceError,
   toComputerObject,
 } from '@switchyard/contracts';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 
 const KEEP_ALIVE_MS = 15_000;
@@ -136,6 +136,18 @@ test('a refusal before the first progress is an error answer; later it is the la
       request_id: response.headers.get('x-request-id'),
     },
   });
+});
+
+test('a refused stream leaves no listener that would keep its request in memory', async () => {
+  const any = vi.spyOn(AbortSignal, 'any');
+  try {
+    const answer = create({ stream: true });
+    (await nextAsked()).fail(new ServiceError('computer_limit_reached', 'enough'));
+    expect((await answer).status).toBe(429);
+    for (const { value } of any.mock.results) expect(getEventListeners(value, 'abort')).toEqual([]);
+  } finally {
+    any.mockRestore();
+  }
 });
 
 test('a client that disconnects stops nothing: the edge reads control’s answer to its end', async () => {

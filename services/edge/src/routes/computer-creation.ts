@@ -32,7 +32,6 @@ interface ComputerCreationRoutesDeps {
 
 export function computerCreationRoutes(deps: ComputerCreationRoutesDeps): Route[] {
   const { bus, open, findHost, spending, enabled } = deps;
-  const thoughItsClientGoes = new AbortController().signal;
   return [
     rawRoute(
       {
@@ -77,7 +76,7 @@ export function computerCreationRoutes(deps: ComputerCreationRoutesDeps): Route[
         };
         const timeoutMs = CREATE_TIMEOUT_MS;
         if (body.stream)
-          return whileKeyHolds(open, key, thoughItsClientGoes, (_key, signal) => {
+          return whileKeyHolds(open, key, null, (_key, signal) => {
             signal.addEventListener('abort', () => idempotent?.interrupted());
             return streamCreation(deps, { request: asked, timeoutMs, signal }, reply);
           });

@@ -1,8 +1,10 @@
 // GET /v1/events on a real nats-server: what a browser that follows, sleeps and returns sees.
+import { getEventListeners } from 'node:events';
 import { createEventPublisher } from '@switchyard/bus';
 import {
   DEFAULT_ORG,
   EVENT_STREAMS_PER_KEY_MAX,
+  EVENTS_STREAM,
   type Event,
   eventIds,
   makeEvent,
@@ -293,4 +295,23 @@ test('a reader that does not read is ended with an error, and resumes where it w
   const back = await follow(secret, `?since=${lastId}`);
   expect((await back.take(count - had)).length).toBe(count - had);
   await back.close();
+});
+
+// The last one of this file: it deletes the stream.
+test('a stream that ends with an error leaves no listener that would keep it in memory', async () => {
+  const secret = await edge.addKey(['usage:read']);
+  await publish(keyCreated());
+  const live = await follow(secret); // for it the edge keeps the position of the stream
+  await live.first();
+  await edge.bus.jsm.streams.delete(EVENTS_STREAM);
+  const any = vi.spyOn(AbortSignal, 'any');
+  try {
+    const stream = await follow(secret, '?since=0');
+    expect((await stream.take(1))[0]?.event).toBe('error');
+    await stream.ended();
+    for (const { value } of any.mock.results) expect(getEventListeners(value, 'abort')).toEqual([]);
+  } finally {
+    any.mockRestore();
+    await live.close();
+  }
 });

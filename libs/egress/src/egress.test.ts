@@ -1,13 +1,15 @@
 // Against real servers. 127.0.0.1 stands for the public internet where a test says so in its allow list; the rest of
 // 127.0.0.0/8 stays what it is, private, and a server there tells whether anybody came.
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { ServiceError } from '@switchyard/contracts';
 import { afterEach, expect, test } from 'vitest';
 import { parseAllowList } from './allow-list.ts';
 import { createEgress, type EgressOptions } from './egress.ts';
+import { exchange } from './exchange.ts';
+import { readTarget } from './target.ts';
 
 const servers: Server[] = [];
 afterEach(async () => {
@@ -65,6 +67,16 @@ async function failure(work: Promise<unknown>) {
 const REFUSED = { code: 'url_not_allowed', param: 'image', reason: undefined };
 const failed = (reason: string) => ({ code: 'url_fetch_failed', param: 'image', reason });
 const param = 'image';
+
+test('an exchange that fails leaves no listener on the caller’s signal', async () => {
+  const { port } = await site((request) => request.socket.destroy());
+  const { signal } = new AbortController();
+  const target = readTarget(`http://127.0.0.1:${port}/`, param);
+  const sent = { method: 'GET', headers: {}, body: null };
+  const exchanged = exchange(connect(port, '127.0.0.1'), target, sent, { param, signal });
+  expect(await failure(exchanged)).toEqual(failed('protocol'));
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
 
 test('an answer comes whole, with its status and headers, from any address that is allowed', async () => {
   const { port } = await site((request, response) => {

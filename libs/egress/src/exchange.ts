@@ -42,14 +42,16 @@ export function exchange(
     };
     if (signal.aborted) return abort();
     signal.addEventListener('abort', abort, { once: true });
+    const stopListening = () => signal.removeEventListener('abort', abort);
     request.once('response', (answer) => {
       answer.on('error', () => {}); // the reader gets the error, if there is a reader
-      answer.once('close', () => signal.removeEventListener('abort', abort));
+      answer.once('close', stopListening);
       resolve(answer);
     });
-    request.on('error', (cause) =>
-      reject(fetchFailed(param, 'protocol', 'the host did not answer with HTTP. Check the URL.', cause)),
-    );
+    request.on('error', (cause) => {
+      stopListening();
+      reject(fetchFailed(param, 'protocol', 'the host did not answer with HTTP. Check the URL.', cause));
+    });
     request.end(body);
   });
 }

@@ -2,19 +2,30 @@
  * `npm run credentials`: makes the passwords, secrets and the certificate authority that docker-compose.yml needs, once, in the
  * folder SWITCHYARD_CREDENTIALS (default `.credentials`). Existing ones are kept; nats.conf and nats-server's certificate
  * are written again, as after an update of Switchyard. SWITCHYARD_NATS_NAMES: further names and addresses of nats-server.
+ * `npm run credentials -- renew <name>` also gives the NATS user in `<name>.env` a new password.
  */
 import { relative } from 'node:path';
 import { HOST_SERVICE } from '@switchyard/bus/permissions';
 import { ensureMongoUser } from './mongo-user.ts';
 import { COMPOSE_CERTIFICATE, ensureNatsTls } from './nats-tls.ts';
-import { credentialsFolder, readOrMakeUsers, usersFolder, writeNatsConfig } from './nats-users.ts';
+import {
+  credentialsFolder,
+  readOrMakeUsers,
+  renewPassword,
+  usersFolder,
+  writeNatsConfig,
+} from './nats-users.ts';
 import { ensureProvidersSecret } from './providers-secret.ts';
 import { SetupError } from './setup-error.ts';
 
 const folder = credentialsFolder(process.env);
 const names = (process.env.SWITCHYARD_NATS_NAMES ?? '').split(',').map((name) => name.trim());
+const [verb, renewed] = process.argv.slice(2);
 try {
+  if (verb !== undefined && (verb !== 'renew' || renewed === undefined))
+    throw new SetupError('The arguments are wrong.', 'Use npm run credentials [-- renew <name>].');
   await readOrMakeUsers(folder, [HOST_SERVICE]);
+  if (renewed !== undefined) await renewPassword(usersFolder(folder), renewed);
   await ensureNatsTls(
     folder,
     names.filter((name) => name !== ''),

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
-import { readOrMakeUsers, usersFolder, writeNatsConfig } from './nats-users.ts';
+import { readOrMakeUsers, renewPassword, usersFolder, writeNatsConfig } from './nats-users.ts';
 
 test('users keep their passwords over starts, and each has one of its own', async () => {
   const dataFolder = await temporaryFolder();
@@ -32,6 +32,19 @@ test('a host that has an id keeps it when it gets a user', async () => {
   await writeFile(join(dataFolder, 'hosts', 'computer-agent', 'host-id'), 'host_known\n');
   const users = await readOrMakeUsers(dataFolder, ['computer-agent']);
   expect(users.of('computer-agent', 'computer-agent')?.user).toBe('host_known');
+});
+
+test('a renewed user keeps its name, which is the id of its host, and gets another password', async () => {
+  const dataFolder = await temporaryFolder();
+  const before = await readOrMakeUsers(dataFolder, ['computer-agent']);
+  const renewed = await renewPassword(usersFolder(dataFolder), 'computer-agent');
+  const after = await readOrMakeUsers(dataFolder, ['computer-agent']);
+  expect(after.of('computer-agent', 'computer-agent')).toEqual(renewed);
+  const known = before.of('computer-agent', 'computer-agent')!;
+  expect(renewed.user).toBe(known.user);
+  expect(renewed.password).not.toBe(known.password);
+  expect(after.operator).toEqual(before.operator);
+  await expect(renewPassword(usersFolder(dataFolder), 'berlin-1')).rejects.toThrow('has no user berlin-1');
 });
 
 test('the configuration has every user, and only the operator has no limits', async () => {

@@ -66,8 +66,20 @@ export async function readOrMakeUser(folder: string, name: string, user: string)
     throw error;
   });
   if (kept !== undefined) return parseUser(file, kept);
-  const password = randomBytes(PASSWORD_BYTES).toString('base64url');
   await mkdir(folder, { recursive: true, mode: 0o700 });
+  return writeUser(file, user);
+}
+
+/** Gives the user in `<name>.env` a new password. @throws SetupError when there is none */
+export async function renewPassword(folder: string, name: string): Promise<NatsCredentials> {
+  const known = (await readUsers(folder)).find((user) => user.name === name);
+  if (known) return writeUser(known.file, known.user);
+  throw new SetupError(`${folder} has no user ${name}.`, 'Use the name of a file there, without .env.');
+}
+
+/** Writes a user with a new password. */
+async function writeUser(file: string, user: string): Promise<NatsCredentials> {
+  const password = randomBytes(PASSWORD_BYTES).toString('base64url');
   await writePrivately(file, `NATS_USER=${user}\nNATS_PASSWORD=${password}\n`);
   return { user, password };
 }

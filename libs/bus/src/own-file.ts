@@ -54,10 +54,12 @@ export function ownFile(folder: string, kind: string): OwnFile {
   };
 }
 
-/** Claims files of this kind without an owner, by renaming them: of two claimants, one succeeds. */
-export function adoptOrphans(folder: string, kind: string): OwnFile[] {
+/**
+ * Claims files of this kind without an owner, by renaming them: of two claimants, one succeeds. Claims a file when the caller
+ * asks for the next one, so that a caller that fails holds none but the file it got last, which it must release.
+ */
+export function* adoptOrphans(folder: string, kind: string): Generator<OwnFile, void> {
   mkdirSync(folder, { recursive: true });
-  const adopted: OwnFile[] = [];
   const pattern = new RegExp(`^${kind}-[0-9a-f]{16}\\${FILE}$`);
   for (const name of readdirSync(folder).filter((entry) => pattern.test(entry))) {
     const orphan = join(folder, name);
@@ -67,14 +69,13 @@ export function adoptOrphans(folder: string, kind: string): OwnFile[] {
     try {
       renameSync(orphan, claimed.path);
       rmSync(pipe, { force: true });
-      adopted.push(claimed);
     } catch (error) {
       claimed.release();
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-      // Another instance claimed it first.
+      continue; // another instance claimed it first
     }
+    yield claimed;
   }
-  return adopted;
 }
 
 /**

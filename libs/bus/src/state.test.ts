@@ -18,6 +18,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { usageEvent } from './__fixtures__/usage-event.ts';
 import { inBatches } from './in-batches.ts';
 import {
+  ADOPT_MS,
   type Bus,
   connectBus,
   createEventPublisher,
@@ -444,6 +445,26 @@ describe('the event publisher', () => {
     await expect.poll(() => publisher.waiting, { timeout: BUSY_MS }).toBe(0);
     expect(await storedIds()).toContain('evt_5');
     await publisher.close();
+  }, 60_000);
+
+  test('takes over the outboxes of dead processes when there is room for them again', async () => {
+    await ensureEventsStream(bus);
+    const outboxDir = mkdtempSync(join(tmpdir(), 'outbox-'));
+    const away = { bus: { connected: false } as Bus, outboxDir, logger };
+    const dead = [await createEventPublisher(away), await createEventPublisher(away)];
+    for (const [at, publisher] of dead.entries()) await publisher.publish(usageEvent(`evt_dead_${at}`));
+    for (const publisher of dead) await publisher.close();
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    try {
+      const next = await onFullDisk(() => createEventPublisher({ bus, outboxDir, logger }));
+      expect(next.waiting).toBe(0);
+      vi.advanceTimersByTime(ADOPT_MS);
+      expect(next.waiting).toBe(2);
+      await next.close();
+      expect(await storedIds()).toEqual(expect.arrayContaining(['evt_dead_0', 'evt_dead_1']));
+    } finally {
+      vi.useRealTimers();
+    }
   }, 60_000);
 
   test('keeps a bounded number of refused calls while JetStream is away', async () => {

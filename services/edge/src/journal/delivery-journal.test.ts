@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { makeLogger } from '@switchyard/service';
 import { onFullDisk } from '@switchyard/testing';
 import { expect, test } from 'vitest';
-import { DeliveryJournal, findOrphans } from './delivery-journal.ts';
+import { adoptJournals, DeliveryJournal, readOpenCalls } from './delivery-journal.ts';
 
 const logger = makeLogger('test', 'silent');
 const folder = () => mkdtempSync(join(tmpdir(), 'journal-'));
 const openCalls = (path: string) =>
-  findOrphans(path).flatMap(({ calls }) => calls.map(({ requestId }) => requestId));
+  [...adoptJournals(path)].flatMap((file) => readOpenCalls(file).map(({ requestId }) => requestId));
 
 test('the next process finds exactly the calls that were accepted and not settled', () => {
   const path = folder();
@@ -21,8 +21,7 @@ test('the next process finds exactly the calls that were accepted and not settle
   journal.taken('req_5', 'org_y');
   journal.settled('req_4'); // also flushes pending entries to disk
   journal.close();
-  const [orphan] = findOrphans(path);
-  expect(orphan?.calls).toEqual([
+  expect([...adoptJournals(path)].flatMap(readOpenCalls)).toEqual([
     { requestId: 'req_1', org: 'org_x' },
     { requestId: 'req_3', org: 'org_x' },
     { requestId: 'req_5', org: 'org_y' },

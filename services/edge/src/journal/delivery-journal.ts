@@ -16,15 +16,9 @@ interface OpenCall {
   org: string;
 }
 
-interface Orphan {
-  /** The file to remove once the calls are voided. */
-  file: OwnFile;
-  calls: OpenCall[];
-}
-
-/** Returns the journals of edges that died, with their open calls. */
-export function findOrphans(folder: string): Orphan[] {
-  return adoptOrphans(folder, 'calls').map((file) => ({ file, calls: readOpenCalls(file.path) }));
+/** Takes ownership of the journals of edges that died; the caller removes each, or releases it. */
+export function adoptJournals(folder: string): Iterable<OwnFile> {
+  return adoptOrphans(folder, 'calls');
 }
 
 export class DeliveryJournal {
@@ -107,7 +101,7 @@ export class DeliveryJournal {
   }
 }
 
-function readOpenCalls(path: string): OpenCall[] {
+export function readOpenCalls({ path }: OwnFile): OpenCall[] {
   const open = new Map<string, string>();
   for (const line of readFileSync(path, 'utf8').split('\n')) {
     const [id = '', org] = line.slice(1).split(' ');

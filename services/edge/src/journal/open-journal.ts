@@ -1,9 +1,9 @@
 // The journal of this edge, and the voids for the journals of edges that were killed.
-import { ADOPT_MS, type Bus, type EventPublisher } from '@switchyard/bus';
+import { ADOPT_MS, type Bus, type EventPublisher, type OwnFile } from '@switchyard/bus';
 import { eventIds, makeEvent } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 import { EVENT_SOURCE } from '../http/answer-error.ts';
-import { DeliveryJournal, findOrphans } from './delivery-journal.ts';
+import { adoptJournals, DeliveryJournal, readOpenCalls } from './delivery-journal.ts';
 
 interface JournalDeps {
   readonly bus: Bus;
@@ -33,21 +33,31 @@ export async function openJournal(deps: JournalDeps): Promise<{ journal: Deliver
 }
 
 /** Voids the open calls in journals of killed edges: their callers never got the answers. */
-async function voidOrphans({ folder, events, clock, logger }: JournalDeps): Promise<void> {
-  for (const { file, calls } of findOrphans(folder)) {
-    const time = new Date(clock.now());
-    const voids = calls.map(({ requestId, org }) => {
-      const data = { request_id: requestId, org, reason: 'edge_lost' } as const;
-      return makeEvent({
-        name: 'call.voided',
-        id: eventIds.voided(requestId),
-        source: EVENT_SOURCE,
-        time,
-        data,
-      });
-    });
-    await Promise.all(voids.map((event) => events.publish(event)));
+async function voidOrphans(deps: JournalDeps): Promise<void> {
+  for (const file of adoptJournals(deps.folder)) {
+    try {
+      await voidCalls(file, deps);
+    } catch (error) {
+      file.release(); // for the next round or another edge
+      throw error;
+    }
     file.remove(); // the voids are durable
-    if (calls.length > 0) logger.warn({ calls: calls.length }, 'calls of an edge that died were voided');
   }
+}
+
+async function voidCalls(file: OwnFile, { events, clock, logger }: JournalDeps): Promise<void> {
+  const calls = readOpenCalls(file);
+  const time = new Date(clock.now());
+  const voids = calls.map(({ requestId, org }) => {
+    const data = { request_id: requestId, org, reason: 'edge_lost' } as const;
+    return makeEvent({
+      name: 'call.voided',
+      id: eventIds.voided(requestId),
+      source: EVENT_SOURCE,
+      time,
+      data,
+    });
+  });
+  await Promise.all(voids.map((event) => events.publish(event)));
+  if (calls.length > 0) logger.warn({ calls: calls.length }, 'calls of an edge that died were voided');
 }

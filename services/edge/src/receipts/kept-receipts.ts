@@ -16,8 +16,8 @@ export function keepReceipts(folder: string, batches: readonly ReceiptBatch[]): 
   }
 }
 
-/** Takes ownership of files without an owner; the caller removes or releases them. */
-export function adoptReceipts(folder: string): OwnFile[] {
+/** Takes ownership of files without an owner; the caller removes each, or releases it. */
+export function adoptReceipts(folder: string): Iterable<OwnFile> {
   return adoptOrphans(folder, KIND);
 }
 

@@ -98,15 +98,14 @@ export class Receipts {
 
   /** Hands over the receipts of edges that have stopped. */
   async #handOverLeft(): Promise<void> {
-    const files = adoptReceipts(this.#deps.folder);
-    try {
-      for (let file = files[0]; file; file = files[0]) {
+    for (const file of adoptReceipts(this.#deps.folder)) {
+      try {
         for (const batch of readReceipts(file)) await this.#publish(batch);
-        file.remove();
-        files.shift();
+      } catch (error) {
+        file.release(); // for the next round or the next edge
+        throw error;
       }
-    } finally {
-      for (const file of files) file.release(); // for the next round or the next edge
+      file.remove();
     }
   }
 

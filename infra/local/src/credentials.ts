@@ -4,11 +4,13 @@
  * are written again, as after an update of Switchyard. SWITCHYARD_NATS_NAMES: further names and addresses of nats-server.
  * `npm run credentials -- renew <name>` also gives the NATS user in `<name>.env` a new password.
  */
-import { relative } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { HOST_SERVICE } from '@switchyard/bus/permissions';
 import { ensureMongoUser } from './mongo-user.ts';
 import { COMPOSE_CERTIFICATE, ensureNatsTls } from './nats-tls.ts';
 import {
+  COMPOSE_RELOAD,
   credentialsFolder,
   readOrMakeUsers,
   renewPassword,
@@ -20,6 +22,7 @@ import { SetupError } from './setup-error.ts';
 
 const folder = credentialsFolder(process.env);
 const names = (process.env.SWITCHYARD_NATS_NAMES ?? '').split(',').map((name) => name.trim());
+const isUpdate = existsSync(join(usersFolder(folder), 'nats.conf'));
 const [verb, renewed] = process.argv.slice(2);
 try {
   if (verb !== undefined && (verb !== 'renew' || renewed === undefined))
@@ -36,6 +39,7 @@ try {
   console.log(
     `The credentials of NATS and MongoDB, and the secret of providers’ keys, are in ${relative(process.cwd(), folder) || folder}; keep them.`,
   );
+  if (isUpdate) console.log(`Have a running nats-server read its configuration again: ${COMPOSE_RELOAD}`);
 } catch (error) {
   console.error(error instanceof SetupError ? `${error.message}\n${error.fix}` : error);
   process.exitCode = 1;

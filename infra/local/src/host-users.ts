@@ -10,7 +10,14 @@ import { idOf, newId } from '@switchyard/contracts';
 import { addressesFile } from './addresses.ts';
 import { ROOT } from './config.ts';
 import { COMPOSE_CERTIFICATE, natsTlsFiles, publicNames, type ServerCertificate } from './nats-tls.ts';
-import { credentialsFolder, readOrMakeUser, readUsers, usersFolder, writeNatsConfig } from './nats-users.ts';
+import {
+  COMPOSE_RELOAD,
+  credentialsFolder,
+  readOrMakeUser,
+  readUsers,
+  usersFolder,
+  writeNatsConfig,
+} from './nats-users.ts';
 import { SetupError } from './setup-error.ts';
 
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -106,7 +113,7 @@ async function findInstallation(env: Environment): Promise<Installation | undefi
     natsUrl: `tls://${name}:${env.SWITCHYARD_NATS_PORT || NATS_PORT}`,
     caFile: natsTlsFiles(folder).caFile,
     certificate: COMPOSE_CERTIFICATE,
-    reload: 'docker compose kill -s HUP nats',
+    reload: COMPOSE_RELOAD,
   };
 }
 

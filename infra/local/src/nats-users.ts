@@ -21,6 +21,8 @@ import { SetupError } from './setup-error.ts';
 const PASSWORD_BYTES = 24;
 const BASE_CONFIG = join(ROOT, 'infra', 'nats', 'server.conf');
 const EXTENSION = '.env';
+/** Has nats-server in docker-compose.yml read its configuration and certificate again. */
+export const COMPOSE_RELOAD = 'docker compose kill -s HUP nats';
 
 export interface NatsUsers {
   readonly operator: NatsCredentials;

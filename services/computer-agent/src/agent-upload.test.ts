@@ -1,16 +1,21 @@
 // Uploads at the agent, on the real Docker engine, with a clock that the test controls: an upload counts as activity,
 // is atomic, and ends with its computer or caller.
+import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
+import { promisify } from 'node:util';
 import { openReply } from '@switchyard/bus';
-import { type HostUploadHead, hostUploadSubject, uploadResult } from '@switchyard/contracts';
+import { type HostUploadHead, hostUploadSubject, ServiceError, uploadResult } from '@switchyard/contracts';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
+  diskOf,
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
   type TestAgent,
   type TestInstallation,
 } from './test-agent.ts';
+
+const run = promisify(execFile);
 
 const MINUTE_MS = 60_000;
 const CONTENT = Buffer.from('city,inhabitants\nUlm,126000\n');
@@ -98,18 +103,35 @@ test('a computer does not stop while a file is on its way, and the idle window b
   expect(stopped.stop_reason).toBe('idle');
 });
 
-test('an upload to a computer that stops fails, and leaves no file', async () => {
+test('an upload to a computer that stops fails at once, and leaves no file', async () => {
   const id = await create();
-  const { body, begun, finish } = inTwoHalves();
+  const { body, begun } = inTwoHalves();
   const outcome = upload(id, body).catch((error: unknown) => error);
   await begun;
   await expectBusy(id);
   await testAgent.ask('stop', id);
-  finish();
   expect(await outcome).toMatchObject({ code: 'computer_not_running' });
   await testAgent.ask('start', id);
   expect((await testAgent.exec(id, 'ls -A')).stdout).toBe('');
 });
+
+test('an upload does not hold the disk of a computer that is deleted', async () => {
+  const { id } = await testAgent.create();
+  const { image } = await diskOf(testAgent.dataFolder, id);
+  const { body, begun } = inTwoHalves();
+  const outcome = upload(id, body).catch((error: unknown) => error);
+  await begun;
+  await expectBusy(id);
+  expect(await filesOfLoopDevices()).toContain(image);
+  await testAgent.delete(id);
+  expect(await outcome).toBeInstanceOf(ServiceError);
+  await expect.poll(filesOfLoopDevices).not.toContain(image);
+});
+
+async function filesOfLoopDevices(): Promise<string> {
+  const { stdout } = await run('losetup', ['--list', '--noheadings', '--output', 'BACK-FILE']);
+  return stdout;
+}
 
 test('a stopped computer, an unknown one, and another org’s are given nothing', async () => {
   const id = await create();

@@ -84,22 +84,27 @@ export function connect<C extends Duplex>(
 }
 
 /**
- * Puts a file into /workspace, completely, before it resolves.
+ * Puts a file into /workspace, completely, before it resolves. Reads no more of the source when the computer ends: the
+ * open file would hold the disk of a deleted computer.
+ * @param source its `return` ends a pending `next`
  * @throws ServiceError `computer_not_running`, also when the computer stops during the upload; `invalid_request`
  * for an invalid path; `computer_failed`; errors of the source
  */
 export function upload(
   computer: Computer,
   path: WorkspacePath,
-  source: AsyncIterable<Uint8Array>,
+  source: AsyncIterableIterator<Uint8Array>,
   expected: Expected,
 ): Promise<ReceivedFile> {
   const { workspaces } = computer.deps.host;
   return useRun(computer, async (run) => {
     const staging = await workspaces.staging(computer.id);
-    const staged = await staging.receive(source, expected);
+    const forget = run.container.onExit(() => void source.return?.());
+    const staged = await staging.receive(source, expected).finally(forget);
     try {
       await computer.lock.run(async () => {
+        if (run.container.isEnding)
+          throw new ServiceError('computer_failed', 'the computer ended while its file was written');
         if (computer.requireRun() !== run) throw notRunning(computer.record);
         await workspaces.place(computer.id, staged.path, path);
       });

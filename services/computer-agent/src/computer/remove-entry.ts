@@ -72,9 +72,12 @@ async function removeTree(
     if (!(error instanceof ProgramFailure)) throw error;
     if (/(memory exhausted|Cannot allocate memory)$/m.test(error.message))
       throw invalidParam('path', 'the folder is nested too deep: remove it inside the computer', error);
-    if (error.code !== SIGKILL_CODE) throw error;
-    throw new ServiceError('computer_failed', 'The folder was not removed in 10 minutes. Remove the rest.', {
-      cause: error,
-    });
+    const [lastLine] = /rm: [^\n]*$/.exec(error.message) ?? [];
+    if (error.code !== SIGKILL_CODE && lastLine === undefined) throw error;
+    const why =
+      lastLine === undefined
+        ? 'The folder was not removed in 10 minutes. Remove the rest.'
+        : `Part of the folder was not removed; it may have changed meanwhile. ${lastLine}`;
+    throw new ServiceError('computer_failed', why, { cause: error });
   }
 }

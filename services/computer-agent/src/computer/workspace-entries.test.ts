@@ -241,6 +241,19 @@ describe('removing', () => {
     expect(await readdir(workspace)).toEqual([]);
   });
 
+  test('says which entry of a folder could not be removed', async () => {
+    const kept = join(workspace, 'a/kept');
+    await mkdir(kept, { recursive: true });
+    // A file system in the way stands for a program that adds files faster than they are removed.
+    execFileSync('mount', ['-t', 'tmpfs', 'none', kept]);
+    const refused = await remove('a', true).catch((error: unknown) => error);
+    execFileSync('umount', [kept]);
+    expect(refused).toMatchObject({
+      code: 'computer_failed',
+      message: expect.stringMatching(/not removed.*rm: .*a\/kept/),
+    });
+  });
+
   test('takes a folder whose name looks like an option', async () => {
     await mkdir(join(workspace, '--help/x'), { recursive: true });
     await remove('--help', true);

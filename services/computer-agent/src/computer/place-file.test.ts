@@ -109,6 +109,18 @@ describe('a file', () => {
     expect((await stat(join(inside, 'mine'))).mode & 0o777).toBe(0o700);
   });
 
+  test('keeps the owner and permissions of the file that it replaces, but no setuid, and nothing of a link', async () => {
+    const script = join(inside, 'run.sh');
+    await writeFile(script, 'old');
+    await chown(script, 1234, 4321);
+    await chmod(script, 0o6755);
+    await symlink(script, join(inside, 'link'));
+    for (const path of ['run.sh', 'link']) await put(path);
+    const [file, link] = [await stat(script), await stat(join(inside, 'link'))];
+    expect([file.uid, file.gid, file.mode & 0o7777]).toEqual([1234, 4321, 0o755]);
+    expect([link.uid, link.gid, link.mode & 0o7777]).toEqual([0, 0, 0o644]);
+  });
+
   test('never follows a link: in the middle it is refused, at the end the link itself is replaced', async () => {
     const outside = await temporaryFolder('outside');
     await symlink(outside, join(inside, 'out'));

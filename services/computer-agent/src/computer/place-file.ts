@@ -1,7 +1,7 @@
 // Moves a complete file into a workspace while programs inside may change it. Each folder on the way is opened
 // relative to the previous one, by name and never through a link, so the file cannot land elsewhere.
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, rename } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, rename } from 'node:fs/promises';
 import { invalidParam } from '@switchyard/contracts';
 import { orNoRoom } from './staging.ts';
 import { FOLDER_FLAGS, walk, within } from './workspace-folder.ts';
@@ -12,6 +12,8 @@ const { O_NOFOLLOW, O_RDONLY } = constants;
 const NO_FOLDER: readonly string[] = ['ELOOP', 'ENOTDIR', 'ENOENT'];
 const FOLDER_MODE = 0o755;
 const FILE_MODE = 0o644;
+/** Of a mode: without setuid, setgid and the file's type. */
+const PERMISSION_BITS = 0o777;
 
 /**
  * @param workspace the folder on this host; `staged` lies on the same file system
@@ -32,7 +34,7 @@ async function place(workspace: string, staged: string, path: WorkspacePath): Pr
   });
   try {
     owner ??= await folder.stat();
-    await give(staged, owner);
+    await give(staged, (await replaced(folder, path.name)) ?? { ...owner, mode: FILE_MODE });
     await moveInto(folder, path.name, staged);
   } finally {
     await folder.close();
@@ -69,12 +71,25 @@ async function enter(folder: FileHandle, name: string, owner: Owner): Promise<Fi
   return entered;
 }
 
-/** Gives the file the workspace's owner. */
-async function give(staged: string, { uid, gid }: Owner): Promise<void> {
+interface Attributes extends Owner {
+  readonly mode: number;
+}
+
+/** Attributes of the file that has this name, which its successor keeps; undefined if there is no file. */
+async function replaced(folder: FileHandle, name: string): Promise<Attributes | undefined> {
+  const entry = await lstat(within(folder, name)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (!entry?.isFile()) return undefined;
+  return { uid: entry.uid, gid: entry.gid, mode: entry.mode & PERMISSION_BITS };
+}
+
+async function give(staged: string, { uid, gid, mode }: Attributes): Promise<void> {
   const file = await open(staged, O_RDONLY | O_NOFOLLOW);
   try {
     await file.chown(uid, gid);
-    await file.chmod(FILE_MODE);
+    await file.chmod(mode);
   } finally {
     await file.close();
   }

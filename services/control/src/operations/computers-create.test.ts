@@ -1,19 +1,21 @@
-// The prices of computers: a computer keeps the rates that its org had when it was created. Uses a real nats-server, and a
-// host that answers without a container.
+// The prices of computers: a computer keeps the rates that its org had when it was created. Then, the hosts that are asked
+// for one. Uses a real nats-server, and hosts that answer without a container.
 import { type Bus, connectBus, openBucket, request, type ServiceHost, serve } from '@switchyard/bus';
 import {
+  type ComputerObject,
   type ComputerRecord,
   minuteEvent,
   minuteLines,
   newId,
   placementKey,
+  ServiceError,
   toComputerObject,
   toStreamedEvent,
 } from '@switchyard/contracts';
 import { charge } from '@switchyard/money';
 import { makeLogger, type Running, readConfig, systemClock } from '@switchyard/service';
 import { startNats, type TestServer, temporaryFolder } from '@switchyard/testing';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { config as controlConfig } from '../config.ts';
 import { start } from '../run.ts';
 
@@ -26,26 +28,15 @@ let bus: Bus;
 let controlBus: Bus;
 let control: Running;
 let host: ServiceHost;
+const hostId = newId('host');
 const made: ComputerRecord[] = [];
 
 beforeAll(async () => {
   nats = await startNats();
   bus = await connectBus({ url: nats.url, service: 'test', logger });
-  const hostId = newId('host');
   host = await serve(bus, { name: 'host', version: '0.0.1', description: 'of a test' });
-  host.handleHost(hostId, 'create', async (beginning) => {
-    const { record } = beginning.made ?? {};
-    if (!record) throw new Error('control sends the record that it has written');
-    made.push(record);
-    const limits = { idleStopMs: 1, maxLifetimeMs: 1 };
-    return toComputerObject(record, { limits, cost: 0, hostSilent: false });
-  });
-  await (await openBucket(bus, 'hosts')).put(hostId, {
-    ...{ id: hostId, at: new Date(systemClock.now() + HEARD_FOR_MS).toISOString() },
-    ...{ cpu_total: 8, cpu_used: 0, memory_mb_total: 16_384, memory_mb_used: 0, computers: 0 },
-    ...{ disk_mb_free: null, disk_mb_free_min: null, image_ready: true, image_progress: null },
-    ...{ refuses: null, cordoned: false },
-  });
+  host.handleHost(hostId, 'create', async ({ made }) => make(made?.record));
+  await announce(hostId, { cpuUsed: 1 });
   controlBus = await connectBus({ url: nats.url, service: 'control', logger });
   const config = readConfig(controlConfig, { SWITCHYARD_DATA: await temporaryFolder('control') });
   control = await start({ config, bus: controlBus, logger, clock: systemClock });
@@ -57,6 +48,22 @@ afterAll(async () => {
   await bus?.close();
   await nats?.stop();
 });
+
+function make(record: ComputerRecord | undefined): ComputerObject {
+  if (!record) throw new Error('control sends the record that it has written');
+  made.push(record);
+  const limits = { idleStopMs: 1, maxLifetimeMs: 1 };
+  return toComputerObject(record, { limits, cost: 0, hostSilent: false });
+}
+
+async function announce(id: string, { cpuUsed }: { cpuUsed: number }): Promise<void> {
+  await (await openBucket(bus, 'hosts')).put(id, {
+    ...{ id, at: new Date(systemClock.now() + HEARD_FOR_MS).toISOString() },
+    ...{ cpu_total: 8, cpu_used: cpuUsed, memory_mb_total: 16_384, memory_mb_used: 0, computers: 0 },
+    ...{ disk_mb_free: null, disk_mb_free_min: null, image_ready: true, image_progress: null },
+    ...{ refuses: null, cordoned: false },
+  });
+}
 
 async function minuteOf(markup: Partial<typeof MARKUP>) {
   const body = { cpu: 2, memory_mb: 1_536 };
@@ -102,5 +109,59 @@ test('the options show the prices of the org', async () => {
       ...{ per_minute: 0.0001125, per_vcpu_minute: 0.0009 },
       ...{ per_gb_memory_minute: 0.0001125, per_gb_disk_minute: 0.00000225 },
     },
+  });
+});
+
+describe('when the host that is asked first refuses,', () => {
+  const idle = newId('host');
+  let refusal: ServiceError;
+  const imageUnavailable = (reason: string) =>
+    new ServiceError('image_unavailable', 'no image', { details: { reason } });
+  const create = () =>
+    request(bus, 'computers.create', { org: 'org_a', key_id: 'key_a', body: {}, limited: false });
+  const outcome = () =>
+    create().then(
+      () => 'made',
+      ({ code }) => code,
+    );
+
+  beforeAll(async () => {
+    host.handleHost(idle, 'create', async () => {
+      throw refusal;
+    });
+    await announce(idle, { cpuUsed: 0 });
+    refusal = imageUnavailable('not_found');
+    await vi.waitFor(async () => expect(await outcome()).toBe(refusal.code)); // control has heard of it
+  });
+  afterAll(async () => (await openBucket(bus, 'hosts')).delete(idle));
+
+  test.each([
+    ['it is full', new ServiceError('no_capacity', 'full')],
+    ['its engine is broken', new ServiceError('computer_failed', 'no container')],
+    ['its disk has no room for the image', imageUnavailable('no_room')],
+    ['the registry limits its requests', imageUnavailable('rate_limited')],
+  ])('as %s, the next one makes the computer', async (_why, error) => {
+    refusal = error;
+    const { id } = await create();
+    expect(made.at(-1)).toMatchObject({ id, host: hostId });
+  });
+
+  test('as there is no such image, the next one is not asked', async () => {
+    refusal = imageUnavailable('not_found');
+    const before = made.length;
+    await expect(create()).rejects.toMatchObject({ code: 'image_unavailable' });
+    expect(made).toHaveLength(before);
+  });
+
+  test('and a second one fails too, no third one is asked', async () => {
+    refusal = new ServiceError('computer_failed', 'no container');
+    const other = newId('host');
+    host.handleHost(other, 'create', async () => {
+      throw refusal;
+    });
+    await announce(other, { cpuUsed: 0 });
+    // The third one has the highest load. Until control has heard of the second one, it is the second.
+    await expect.poll(outcome).toBe('computer_failed');
+    await (await openBucket(bus, 'hosts')).delete(other);
   });
 });

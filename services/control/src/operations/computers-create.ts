@@ -29,6 +29,12 @@ const NOTHING_LEFT: readonly ErrorCode[] = [
   'budget_exceeded',
 ];
 
+/** Hosts that may fail at one computer: when the second fails too, the image is the likely cause. */
+const HOST_FAILURES_MAX = 2;
+
+/** Reasons of `image_unavailable` for which another host may have the image. */
+const IMAGE_REASONS_OF_HOST: readonly unknown[] = ['no_room', 'rate_limited'];
+
 /** Asks a host to create the computer of a record. @throws ServiceError as the host's `create` */
 type AskHost = (
   host: string,
@@ -70,13 +76,17 @@ export function createComputer(deps: ComputerOperations) {
   };
 }
 
-/** Asks the hosts in order. A host that refuses keeps nothing of the computer, so the next one is asked. */
+/**
+ * Asks the hosts in order. A host that refuses keeps nothing of the computer, so the next one is asked if it may
+ * succeed.
+ */
 async function place(
   deps: ComputerOperations,
   places: readonly ComputerRecord[],
   { limited, signal, ask }: { limited: boolean; signal: AbortSignal; ask: AskHost },
 ): Promise<ComputerObject> {
   let refusal: ServiceError | null = null;
+  let failures = 0;
   for (const record of places) {
     const { org, id, host } = record;
     const revision = await deps.records.place(record);
@@ -92,11 +102,18 @@ async function place(
       }
       await deps.records.remove(record);
       deps.logger.info({ computer: id, host, code: error.code, revision }, 'a host refused a computer');
-      if (error.code !== 'no_capacity') throw error;
+      if (error.code === 'computer_failed') failures += 1;
+      if (!isOfHost(error) || failures === HOST_FAILURES_MAX) throw error;
       refusal = error;
     }
   }
   throw refusal ?? new ServiceError('no_capacity', 'No computer host is connected. Retry later.');
+}
+
+/** Whether another host may succeed: the first one is full, its engine is broken, or it cannot have the image now. */
+function isOfHost({ code, details }: ServiceError): boolean {
+  if (code === 'image_unavailable') return IMAGE_REASONS_OF_HOST.includes(details?.reason);
+  return code === 'no_capacity' || code === 'computer_failed';
 }
 
 /**

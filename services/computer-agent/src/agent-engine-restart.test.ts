@@ -100,6 +100,7 @@ describe.skipIf(!canStartTestEngine())('with live-restore', () => {
     await testAgent.pass(90_000);
     expect((await testAgent.exec(id, 'echo here')).stdout).toBe('here\n');
     expect(await testAgent.record(id)).toMatchObject({ state: 'running', minutes: 1 });
+    await expect.poll(() => testAgent.agent.refusal()?.reason).toBe('engine'); // heartbeats say so
     await expect(testAgent.create()).rejects.toMatchObject({ code: 'computer_failed' });
     await expect(testAgent.ask('start', stopped)).rejects.toMatchObject({ code: 'computer_failed' });
     expect(await testAgent.record(stopped)).toMatchObject({ state: 'stopped', container: null, run: null });
@@ -110,6 +111,7 @@ describe.skipIf(!canStartTestEngine())('with live-restore', () => {
 
     await engine.restart();
     await testAgent.agent.reconciler.reconcile();
+    expect(testAgent.agent.refusal()).toBeUndefined();
     // Earlier requests are carried out, with the minutes at the time of the request.
     expect(await testAgent.record(doomed)).toMatchObject({ state: 'stopped', ...ended });
     await testAgent.pass(ORPHAN_GRACE_MS);

@@ -30,8 +30,8 @@ export interface ListedContainer {
   readonly pooled: boolean;
 }
 
-/** What a host lacks to isolate computers. */
-export const REFUSAL_REASONS = ['firewall', 'disk_limit'] as const;
+/** Why a host takes no computers. */
+export const REFUSAL_REASONS = ['firewall', 'disk_limit', 'engine'] as const;
 type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
 export interface HostRefusal {
@@ -46,6 +46,7 @@ const NO_FIREWALL: HostRefusal = {
     'the host’s firewall rules are not in place; its operator finds the reason in the log of its agent',
 };
 const NO_DISK_LIMIT: HostRefusal = { reason: 'disk_limit', message: LACKS_DISKS };
+const NO_ENGINE: HostRefusal = { reason: 'engine', message: 'the host’s Docker engine does not answer' };
 
 export interface ComputerHostDeps {
   readonly standardImageName: string;
@@ -65,6 +66,8 @@ export interface ComputerHostDeps {
 export class ComputerHost {
   readonly workspaces: Workspaces;
   readonly #deps: ComputerHostDeps;
+  /** The engine answered the last list of containers. */
+  #engineAnswers = true;
 
   constructor(deps: ComputerHostDeps) {
     this.workspaces = deps.workspaces;
@@ -89,11 +92,9 @@ export class ComputerHost {
     return this.#deps.preparation.status;
   }
 
-  /** Why the host starts no computers now; undefined: it does. Running computers continue. */
-  readonly refusal = (): HostRefusal | undefined => {
-    if (this.#deps.network.unprotected !== undefined) return NO_FIREWALL;
-    return this.#deps.features.lacksDisks ? NO_DISK_LIMIT : undefined;
-  };
+  /** Why the host is given no computers now; undefined: it is. Running computers continue. */
+  readonly refusal = (): HostRefusal | undefined =>
+    this.#lack() ?? (this.#engineAnswers ? undefined : NO_ENGINE);
 
   /** Resolves when computers can be created, some time after `prepare`. */
   get ready(): Promise<void> {
@@ -109,7 +110,7 @@ export class ComputerHost {
 
   /**
    * A container for a new run of a computer: from the warm pool for the standard image, otherwise newly created.
-   * @throws ServiceError `no_capacity` while the standard image is being built or while the host refuses (`refusal`);
+   * @throws ServiceError `no_capacity` while the standard image is being built or while the host lacks isolation;
    * `image_unavailable` for a foreign image that cannot be pulled
    */
   async reserve({ computerId, org, onPull, signal, ...options }: ReserveOptions): Promise<Reservation> {
@@ -131,7 +132,11 @@ export class ComputerHost {
 
   /** All containers of this agent, including pooled ones, for the reconciler. */
   async containers(): Promise<ListedContainer[]> {
-    const listed = await this.#deps.containers.list();
+    const listed = await this.#deps.containers.list().catch((error: unknown) => {
+      this.#engineAnswers = false;
+      throw error;
+    });
+    this.#engineAnswers = true;
     return listed.map(({ containerId, slot, running }) => ({
       containerId,
       running,
@@ -161,8 +166,14 @@ export class ComputerHost {
   #requireReady(): void {
     const { status } = this.#deps.preparation;
     if (!status.ready) throw new ServiceError('no_capacity', status.message);
-    const refused = this.refusal();
-    if (refused) throw new ServiceError('no_capacity', refused.message);
+    const lack = this.#lack();
+    if (lack) throw new ServiceError('no_capacity', lack.message);
+  }
+
+  /** What the host lacks to isolate computers. */
+  #lack(): HostRefusal | undefined {
+    if (this.#deps.network.unprotected !== undefined) return NO_FIREWALL;
+    return this.#deps.features.lacksDisks ? NO_DISK_LIMIT : undefined;
   }
 
   /** If Docker is away when the agent ends, the next agent cleans up. */

@@ -286,12 +286,20 @@ describe('a ranking', () => {
   });
 
   test.each([{ top_n: 3 }, { top_n: null }, {}])(
-    'that is no longer than asked passes as it came: %o',
-    (asked) =>
-      expect(rank({ query: 'a', documents: ['x', 'y', 'z'], ...asked }, three).body.toString()).toContain(
-        `"results":${three}}`,
-      ),
+    'of an upstream that does not sort is sorted, best first: %o',
+    (asked) => {
+      const { body } = rank({ query: 'a', documents: ['x', 'y', 'z'], ...asked }, three);
+      const { results } = JSON.parse(body.toString()) as { results: { index: number }[] };
+      expect(results.map(({ index }) => index)).toEqual([1, 2, 0]);
+    },
   );
+
+  test('that is sorted and no longer than asked passes as it came', () => {
+    const sorted = '[{"index":1,"relevance_score":0.90}, {"index":0,"relevance_score":0.9},{"index":2}]';
+    expect(rank({ query: 'a', documents: ['x', 'y', 'z'] }, sorted).body.toString()).toContain(
+      `"results":${sorted}`,
+    );
+  });
 });
 
 describe('a streamed answer', () => {

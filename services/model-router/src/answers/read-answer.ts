@@ -95,20 +95,25 @@ function readRerank(answer: AnswerToRead): ReadAnswer {
     usage: withCost({ searches, input_tokens: inputTokens }, price),
     price,
     basis: byTokens ? basisOf(tokens) : 'upstream',
-    edits: cutToBest(answer, results),
+    edits: bestFirst(answer, results),
   };
 }
 
-/** Not every server supports `top_n`: keeps only the best results when there are too many. */
-function cutToBest(answer: AnswerToRead, { valueStart: start, valueEnd: end }: Member): Edit[] {
+/** Sorts and cuts the results, since not every server sorts them and supports `top_n`. */
+function bestFirst(answer: AnswerToRead, { valueStart: start, valueEnd: end }: Member): Edit[] {
   const { request } = answer;
-  const asked = count(json({ body: request, members: topLevelMembers(request) }, 'top_n'));
-  if (asked === null) return [];
   const results = json(answer, 'results');
-  if (!Array.isArray(results) || results.length <= asked) return [];
-  const scoreOf = (result: unknown) => Number(record(result)?.relevance_score);
+  if (!Array.isArray(results)) return [];
+  const asked = count(json({ body: request, members: topLevelMembers(request) }, 'top_n')) ?? results.length;
+  const scores = results.map(scoreOf);
+  const isSorted = scores.every((score, at) => !(score > (scores[at - 1] ?? score)));
+  if (isSorted && results.length <= asked) return [];
   const best = results.toSorted((a, b) => scoreOf(b) - scoreOf(a)).slice(0, asked);
   return [{ start, end, text: JSON.stringify(best) }];
+}
+
+function scoreOf(result: unknown): number {
+  return Number(record(result)?.relevance_score);
 }
 
 function readDecisions(answer: AnswerToRead): ReadAnswer {

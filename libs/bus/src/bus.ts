@@ -1,7 +1,10 @@
 // One process's connection to the bus: calls, services, JetStream and KV over the official client.
 import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { setTimeout } from 'node:timers/promises';
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
-import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { type ConnectionOptions, connect, type NatsConnection } from '@nats-io/transport-node';
 import { inboxPrefix } from './call-subjects.ts';
 import { Callee } from './callee.ts';
 import { Caller } from './caller.ts';
@@ -36,22 +39,25 @@ const RECONNECT_PAUSE_MS = 100;
 /** A half-open connection is detected only by two unanswered pings. */
 const PING_INTERVAL_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 5_000;
+/** How often a service that waits for a server logs the same reason. */
+const WAITING_LOG_EVERY_MS = 60_000;
 
 /**
- * Connects, waits as long as needed for a server, and reconnects without limit afterwards.
- * @throws when the options are wrong (not a URL, credentials refused).
+ * Connects, waits as long as needed for a server that accepts it, and reconnects without limit afterwards.
+ * @throws when the options are wrong (not a URL, no file of authorities)
  */
 export async function connectBus(options: BusOptions): Promise<Bus> {
   const { url, caFile, service, logger, waitsForServer = true } = options;
+  if (caFile !== undefined) await access(caFile, constants.R_OK);
   const address = connectionOptions(url, caFile);
   // The user's permissions hold to what its instances are called.
   const instance = `${address.user ?? service}.${randomBytes(6)
     .toString('base64url')
     .replaceAll(/[^A-Za-z0-9]/g, '0')}`;
-  const connecting = connect({
+  const connection: ConnectionOptions = {
     ...address,
     name: instance,
-    waitOnFirstConnect: waitsForServer,
+    waitOnFirstConnect: waitsForServer, // else the client forgets servers that are away now
     maxReconnectAttempts: -1,
     reconnectTimeWait: RECONNECT_PAUSE_MS,
     pingInterval: PING_INTERVAL_MS,
@@ -60,12 +66,40 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
     noAsyncTraces: true,
     ignoreAuthErrorAbort: true,
     inboxPrefix: inboxPrefix(instance),
-  });
-  const nc = await connecting.catch((cause: Error) => {
+  };
+  if (waitsForServer) await untilAccepted(connection, logger);
+  const nc = await connect(connection).catch((cause: Error) => {
     const hosts = address.servers.map((server) => server.replace(/^\w+:\/\//, '')).join(', ');
     throw new Error(`the bus at ${hosts} cannot be reached: ${cause.message}`, { cause });
   });
   return new Bus(nc, await jetstreamManager(nc, { checkAPI: false }), instance, logger);
+}
+
+/** Tries until a server accepts a connection: the client's own `waitOnFirstConnect` does not tell why it waits. */
+async function untilAccepted(options: ConnectionOptions, logger: Logger): Promise<void> {
+  const logged = new Set<string>();
+  let logsAgainAt = 0;
+  for (;;) {
+    try {
+      const trial = await connect({ ...options, waitOnFirstConnect: false, reconnect: false });
+      return await trial.close();
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === 'ERR_INVALID_URL') throw error;
+      const now = performance.now();
+      if (now >= logsAgainAt) {
+        logged.clear();
+        logsAgainAt = now + WAITING_LOG_EVERY_MS;
+      }
+      if (!logged.has(message))
+        logger.warn(
+          { err: error, servers: options.servers },
+          'This service cannot connect to NATS and tries again. Check NATS_URL, NATS_USER, NATS_PASSWORD and NATS_TLS_CA.',
+        );
+      logged.add(message);
+    }
+    await setTimeout(RECONNECT_PAUSE_MS);
+  }
 }
 
 export class Bus {

@@ -4,6 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { isIP } from 'node:net';
 import { join, relative, resolve } from 'node:path';
 import { type NatsCredentials, readNatsUrl } from '@switchyard/bus/nats-url';
 import { idOf, newId } from '@switchyard/contracts';
@@ -110,7 +111,7 @@ async function findInstallation(env: Environment): Promise<Installation | undefi
   const [name = '127.0.0.1'] = await publicNames(folder);
   return {
     usersFolder: usersFolder(folder),
-    natsUrl: `tls://${name}:${env.SWITCHYARD_NATS_PORT || NATS_PORT}`,
+    natsUrl: `tls://${isIP(name) === 6 ? `[${name}]` : name}:${env.SWITCHYARD_NATS_PORT || NATS_PORT}`,
     caFile: natsTlsFiles(folder).caFile,
     certificate: COMPOSE_CERTIFICATE,
     reload: COMPOSE_RELOAD,

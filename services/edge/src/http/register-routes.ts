@@ -116,9 +116,9 @@ function acceptApiKeyHeader(headers: IncomingHttpHeaders): void {
 /** A JSON body may take minutes to arrive, and the key may be revoked meanwhile: such a request is checked again. */
 function guardsOf(route: Route, { authenticate, booking }: RegisterRoutesDeps): Hooks {
   if (route.permission === 'public') return { onRequest: [], preHandler: [] };
-  const admits = guardOf(route, { authenticate, book: () => booking.admit() });
-  if (!route.request?.body) return { onRequest: [admits], preHandler: [] };
   const checks = guardOf(route, { authenticate, book: () => booking.check() });
+  const admits = route.storesUsage ? guardOf(route, { authenticate, book: () => booking.admit() }) : checks;
+  if (!route.request?.body) return { onRequest: [admits], preHandler: [] };
   return { onRequest: [checks], preHandler: [admits] };
 }
 

@@ -300,7 +300,7 @@ describe('the end of an agent', () => {
       const asked = engine.hold(/^POST .*\/containers\/\w+\/start/);
       agent.create({ id }).catch(() => {});
       await asked;
-      const { creation } = agent.agent.computers.all()[0]!;
+      const [creation] = agent.agent.computers.all()[0]!.beginnings;
       const stopped = agent.agent.stop();
       // Commands may finish for a while; the engine needs longer.
       await vi.waitFor(() => {

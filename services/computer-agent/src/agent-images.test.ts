@@ -12,7 +12,7 @@ import {
 import { IMAGE } from '@switchyard/sandbox-computer';
 import { importSmallImage, startRegistry, type TestRegistry } from '@switchyard/testing';
 import Docker from 'dockerode';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   defaultLimits,
   newTestRecord,
@@ -142,6 +142,68 @@ test('one that is deleted in the middle of its pull ends at once, and leaves not
   expect(await testAgent.record(id)).toBeNull();
   expect(testAgent.agent.computers.all()).toEqual([]);
   expect(await imagesOfRegistryNamed('slow/deleted')).toEqual([]);
+});
+
+describe('the start of a computer whose image must be pulled again', () => {
+  /** A start that waits for the registry. */
+  async function beginStart(repository: string) {
+    const { id } = await testAgent.create({ image: await registry.push(repository, { bytes: MANY_BYTES }) });
+    await testAgent.ask('stop', id);
+    for (const { Id } of await imagesOfRegistryNamed(repository)) await docker.getImage(Id).remove();
+    const { minutes } = (await testAgent.record(id))!;
+    const pulling = stallLayers();
+    const started = testAgent.ask('start', id);
+    started.catch(() => {}); // expected to fail
+    await pulling;
+    return { id, started, minutes };
+  }
+
+  test('ends with the deletion of the computer, and costs nothing', async () => {
+    const { id, started, minutes } = await beginStart('slow/start-deleted');
+    await testAgent.delete(id);
+    await expect(started).rejects.toMatchObject({ code: 'computer_not_found' });
+    expect(await testAgent.record(id)).toBeNull();
+    await installation.events.until(
+      'deleted',
+      ({ type, data }) => type === 'computer.deleted' && 'computer_id' in data && data.computer_id === id,
+    );
+    const metered = installation.events.of('computer.metered');
+    expect(metered.filter(({ data }) => data.computer_id === id)).toHaveLength(minutes);
+  });
+
+  test('ends when the computer is stopped, also a second start that waits', async () => {
+    const { id, started } = await beginStart('slow/start-stopped');
+    const second = testAgent.ask('start', id);
+    second.catch(() => {});
+    const computer = await testAgent.agent.computers.find('org_test', id);
+    await expect.poll(() => computer.beginnings.size).toBe(2);
+    expect(await testAgent.ask('stop', id)).toMatchObject({ status: 'stopped' });
+    for (const start of [started, second])
+      await expect(start).rejects.toMatchObject({ code: 'computer_not_running' });
+    await testAgent.delete(id);
+  });
+
+  test('ends with its agent, which leaves the computer stopped', async () => {
+    const { id, started } = await beginStart('slow/start-left');
+    const { agent, clock, dataFolder } = testAgent;
+    let isStopped = false;
+    const stopped = agent.stop().then(() => {
+      isStopped = true;
+    });
+    // First it waits for calls in progress, by the clock.
+    await expect
+      .poll(() => {
+        clock.advance(1_000);
+        return isStopped;
+      })
+      .toBe(true);
+    await stopped;
+    await expect(started).rejects.toMatchObject({ code: 'service_unavailable' });
+    await testAgent.bus.close();
+    testAgent = await openTestAgent(installation, { dataFolder, env: ENV });
+    expect(await testAgent.record(id)).toMatchObject({ state: 'stopped', container: null, run: null });
+    await testAgent.delete(id);
+  });
 });
 
 test('a computer of such an image runs commands by what is in it, and starts again when its registry is away', async () => {

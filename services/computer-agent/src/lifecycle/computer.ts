@@ -16,8 +16,8 @@ export class Computer {
   readonly removals = new Lock();
   /** The current run, once this agent has begun it or taken it over. */
   run: Run | null = null;
-  /** During the creation: aborting it ends the wait for the image. */
-  creation: AbortController | null = null;
+  /** Creations and starts in progress, and starts that wait: aborting one ends its wait for the image. */
+  readonly beginnings = new Set<AbortController>();
   /** Attempts in a row to connect to its container that failed. */
   connectFailures = 0;
   #entry: RecordEntry;
@@ -93,7 +93,7 @@ export class Computer {
 
   /** @throws ServiceError `computer_busy` during the creation, which may take minutes and is not waited for */
   requireCreated(): void {
-    if (this.creation && this.record.state === 'creating')
+    if (this.beginnings.size > 0 && this.record.state === 'creating')
       throw new ServiceError('computer_busy', 'the computer is still being created');
   }
 

@@ -37,38 +37,37 @@ export function createComputer(
   { limited, signal, onProgress }: CreateOptions,
 ): Promise<ComputerRecord> {
   const { host, records } = computer.deps;
-  return exclusively(computer, async () => {
+  return begin(computer, async (ended) => {
     if (computer.record.state === 'running') return computer.record;
     if (computer.record.state !== 'creating') throw notFound();
-    const creation = new AbortController();
-    computer.creation = creation;
     try {
       await host.workspaces.create(computer.id, computer.record.disk_gb);
       await beginRun(computer, {
         first: true,
         limited,
-        signal: AbortSignal.any([signal, creation.signal]),
+        signal: AbortSignal.any([signal, ended]),
         report: new CreationReport(computer, onProgress),
       });
     } catch (error) {
       await host.workspaces.delete(computer.id);
-      if (creation.signal.aborted) await records.delete(computer.entry);
+      if (ended.aborted) await records.delete(computer.entry);
       computer.leave();
       throw error;
-    } finally {
-      computer.creation = null;
     }
     return published(computer, 'created');
   });
 }
 
-/** Starts a stopped computer; returns a running one unchanged. @throws as `createComputer`; `rate_limited` */
+/**
+ * Starts a stopped computer; returns a running one unchanged.
+ * @throws as `createComputer`; `rate_limited`; `computer_not_running` if it was stopped while its image was pulled
+ */
 export async function startComputer(
   computer: Computer,
   limited: boolean | undefined,
 ): Promise<ComputerRecord> {
   computer.requireCreated();
-  return exclusively(computer, async () => {
+  return begin(computer, async (ended) => {
     await finishTransition(computer);
     const { state, error } = computer.record;
     if (state === 'running') return computer.record;
@@ -80,7 +79,7 @@ export async function startComputer(
       throw new ServiceError('computer_failed', error);
     }
     requireMayBegin(computer);
-    await beginRun(computer, { first: false, limited });
+    await beginRun(computer, { first: false, limited, signal: ended });
     return published(computer, 'started');
   });
 }
@@ -92,9 +91,13 @@ function requireMayBegin({ record, now }: Computer): void {
   throw new ServiceError('rate_limited', message, { retryAfterS: RUN_EVERY_MS / 1_000 });
 }
 
-/** Stops a running computer and keeps its files; returns a stopped one unchanged. */
+/** Stops a running computer and keeps its files; returns a stopped one unchanged. Cancels the pull of a start. */
 export async function stopComputer(computer: Computer, reason: StopReason): Promise<ComputerRecord> {
   computer.requireCreated();
+  endBeginnings(
+    computer,
+    new ServiceError('computer_not_running', 'the computer was stopped while it was being started'),
+  );
   return exclusively(computer, async () => {
     await finishTransition(computer);
     if (computer.record.state === 'running') await endRun(computer, computer.endNow(reason));
@@ -103,11 +106,9 @@ export async function stopComputer(computer: Computer, reason: StopReason): Prom
   });
 }
 
-/** Removes the computer and its files. Cancels a creation in progress. */
+/** Removes the computer and its files. Cancels the pull of a creation or start. */
 export function deleteComputer(computer: Computer): Promise<void> {
-  computer.creation?.abort(
-    new ServiceError('computer_not_found', 'the computer was deleted while it was being created'),
-  );
+  endBeginnings(computer, new ServiceError('computer_not_found', 'the computer was deleted before it ran'));
   return exclusively(computer, async () => {
     if (computer.record.state === 'creating') throw notFound();
     await removeComputer(computer);
@@ -116,7 +117,7 @@ export function deleteComputer(computer: Computer): Promise<void> {
 
 /** Disconnects from the computer and leaves it running for the next agent. */
 export async function releaseComputer(computer: Computer): Promise<void> {
-  abortCreation(computer);
+  endBeginnings(computer, hostShutDown());
   await computer.lock.run(async () => {
     if (computer.run && computer.record.state === 'running') await writeActivity(computer).catch(() => {});
     computer.forgetRun({ release: true });
@@ -128,7 +129,7 @@ export async function releaseComputer(computer: Computer): Promise<void> {
  * earlier stop or deletion failed midway: the reconciler, which would finish it, has ended.
  */
 export async function shutDownComputer(computer: Computer): Promise<void> {
-  abortCreation(computer);
+  endBeginnings(computer, hostShutDown());
   await computer.settled();
   if (computer.isGone) return;
   await exclusively(computer, async () => {
@@ -137,8 +138,26 @@ export async function shutDownComputer(computer: Computer): Promise<void> {
   });
 }
 
-function abortCreation({ creation }: Computer): void {
-  creation?.abort(new ServiceError('service_unavailable', 'the computer’s host is shut down'));
+function hostShutDown(): ServiceError {
+  return new ServiceError('service_unavailable', 'the computer’s host is shut down');
+}
+
+/** @param work ends its wait for the image when the signal is aborted */
+async function begin(
+  computer: Computer,
+  work: (ended: AbortSignal) => Promise<ComputerRecord>,
+): Promise<ComputerRecord> {
+  const beginning = new AbortController();
+  computer.beginnings.add(beginning);
+  try {
+    return await exclusively(computer, () => work(beginning.signal));
+  } finally {
+    computer.beginnings.delete(beginning);
+  }
+}
+
+function endBeginnings({ beginnings }: Computer, reason: ServiceError): void {
+  for (const beginning of beginnings) beginning.abort(reason);
 }
 
 async function published(computer: Computer, change: 'created' | 'started'): Promise<ComputerRecord> {

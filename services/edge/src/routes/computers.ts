@@ -95,7 +95,9 @@ function lifecycleRoute(
       computerParam: 'id',
       response: { status: 200, description, body: computerObject },
       errors: [
-        ...(verb === 'start' ? (['insufficient_funds', 'budget_exceeded'] as const) : []),
+        ...(verb === 'start'
+          ? (['insufficient_funds', 'budget_exceeded', 'computer_not_running'] as const)
+          : []),
         'computer_not_found',
         'computer_busy',
         'no_capacity',

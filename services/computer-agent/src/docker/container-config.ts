@@ -1,5 +1,6 @@
 // The Docker engine's configuration of a computer's container: its limits, its hardening and its mounts.
 import { join } from 'node:path';
+import type { ComputerSpec } from '@switchyard/contracts';
 import type Docker from 'dockerode';
 
 /** Label of every container of this product; its value is the owning agent's id. */
@@ -65,6 +66,11 @@ export interface SizeMb {
 /** What a computer asks of its container. A pooled container takes its size later, and has the standard image. */
 export interface ContainerOptions extends SizeMb {
   readonly image: string;
+}
+
+/** What the record of a computer asks of its container. */
+export function containerOptionsOf({ image, cpu, memory_mb }: ComputerSpec): ContainerOptions {
+  return { image, cpu, memoryMb: memory_mb };
 }
 
 /** What every container of this agent has, whatever its computer asks for. */

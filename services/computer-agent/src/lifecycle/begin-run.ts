@@ -6,6 +6,7 @@
 import type { ComputerRun, CreationProgress } from '@switchyard/contracts';
 import type { Container } from '../computer/container.ts';
 import type { Reservation } from '../computer/reservations.ts';
+import { containerOptionsOf } from '../docker/container-config.ts';
 import { RunHolds } from '../metering/run-holds.ts';
 import type { Computer } from './computer.ts';
 import type { CreationReport } from './creation-report.ts';
@@ -31,14 +32,14 @@ export async function beginRun(
   { first, limited, signal, report }: BeginOptions,
 ): Promise<void> {
   const { id, deps, record } = computer;
-  const size = { cpu: record.cpu, memoryMb: record.memory_mb };
-  deps.capacity.take(id, size, first);
+  const options = containerOptionsOf(record);
+  deps.capacity.take(id, options, first);
   const { clock, logger } = deps;
   const holds = new RunHolds({ keeper: deps.holds, record, run: record.runs + 1, clock, logger });
   try {
     await holds.begin(limited);
     const onPull = report && ((progress: CreationProgress) => report.pulling(progress));
-    const wanted = { computerId: id, org: record.org, image: record.image, ...size, onPull, signal };
+    const wanted = { computerId: id, org: record.org, ...options, onPull, signal };
     const reservation = await deps.host.reserve(wanted).finally(() => report?.settle());
     const container = await startReserved(computer, reservation, { first, report });
     await recordRunning(computer, container, holds);

@@ -4,6 +4,7 @@ import type { ComputerRecord } from '@switchyard/contracts';
 import type { ComputerHost } from '../computer/computer-host.ts';
 import type { Container } from '../computer/container.ts';
 import type { KnownExec } from '../computer/exec.ts';
+import { containerOptionsOf } from '../docker/container-config.ts';
 import { billableWhenLost, billableWhenResumed } from '../metering/resumed-run.ts';
 import { RunHolds } from '../metering/run-holds.ts';
 import type { Computer } from './computer.ts';
@@ -129,7 +130,7 @@ async function takeOver(computer: Computer, { container, execs }: Found): Promis
   await computer.write({
     run: { ...recordedRun, anchored_ms: elapsedMs, anchored_at: new Date(now).toISOString() },
   });
-  deps.capacity.takeAnyway(computer.id, { cpu: record.cpu, memoryMb: record.memory_mb });
+  deps.capacity.takeAnyway(computer.id, containerOptionsOf(record));
   const run = new Run({
     container,
     holds: new RunHolds({ keeper: deps.holds, record, run: recordedRun.number, clock, logger }),

@@ -11,6 +11,8 @@ import { npmProgram } from '../__fixtures__/npm-program.ts';
 
 const INSPECTOR = '@modelcontextprotocol/inspector@2.12.0';
 const INSPECTOR_MS_MAX = 60_000;
+/** Bytes of a sound that a result has without being stored (docs/mcp.md). */
+const SHOWN_BYTES_MAX = 1024 * 1024;
 
 let stack: TestStack;
 let client: Client;
@@ -227,6 +229,13 @@ test('a result is returned although its key may not store it', async () => {
   const { result, content } = await call('generate_image', input, noStorage);
   expect(result.not_stored).toMatch(/^permission_denied: /);
   expect(content[1]).toMatchObject({ type: 'image' });
+  const long = { model: 'local/speech', input: 'seven three nine one. '.repeat(30), response_format: 'wav' };
+  const spoken = await call('generate_speech', long, noStorage);
+  expect(spoken.result.bytes).toBeGreaterThan(SHOWN_BYTES_MAX);
+  expect(spoken.result.not_stored).toMatch(/^permission_denied: /);
+  expect(spoken.cost).toBeGreaterThan(0);
+  const sound = spoken.content[1] as { type: 'audio'; data: string };
+  expect(Buffer.from(sound.data, 'base64')).toHaveLength(spoken.result.bytes);
   await noStorage.close();
 });
 

@@ -1,4 +1,6 @@
-// Images and sounds in results: shown as they are when small, else kept for a day as a stored file.
+// Images and sounds in results: shown as they are when small, else kept for a day as a stored file. One that cannot be
+// stored is shown whatever its size.
+import { toServiceError } from '../http/send-error.ts';
 import { type OwnApi, RefusedCall } from './own-api.ts';
 import { MEDIA_BYTES_MAX, type Media, STORED_SECONDS } from './tool.ts';
 
@@ -39,8 +41,8 @@ export async function deliverMedia(
     return { about: { ...about, file_id }, media: isSmall ? media : null };
   } catch (error) {
     // The result is charged already, and the key may lack the permission or the org the quota.
-    if (!isSmall || !(error instanceof RefusedCall)) throw error;
-    return { about: { ...about, not_stored: `${error.error.code}: ${error.message}` }, media };
+    const { code, message } = error instanceof RefusedCall ? error.error : toServiceError(error);
+    return { about: { ...about, not_stored: `${code}: ${message}` }, media };
   }
 }
 

@@ -7,7 +7,7 @@ import type { OwnApi } from './own-api.ts';
 export const MESSAGE_BYTES_MAX = 1024 * 1024;
 /** Characters of one text in a result; the rest is cut. */
 export const TEXT_CHARACTERS_MAX = 64 * 1024;
-/** Bytes of an image or a sound in a result; a larger one becomes a stored file. */
+/** Bytes of an image or a sound in a result; a larger one becomes a stored file, if it can be stored. */
 export const MEDIA_BYTES_MAX = 1024 * 1024;
 /** Seconds that results are kept as stored files. */
 export const STORED_SECONDS = 86_400;

@@ -18,9 +18,10 @@ import { z } from 'zod';
 import { check } from '../http/read-body.ts';
 import { toServiceError } from '../http/send-error.ts';
 import { COMPUTER_TOOLS } from './computer-tools.ts';
+import { cut, cutTexts } from './cut-texts.ts';
 import { MODEL_TOOLS } from './model-tools.ts';
 import { OwnApi, RefusedCall } from './own-api.ts';
-import { TEXT_CHARACTERS_MAX, TOOL_MS_MAX, type Tool, type ToolResult } from './tool.ts';
+import { TOOL_MS_MAX, type Tool, type ToolResult } from './tool.ts';
 
 const INFO = { name: 'switchyard', title: 'Switchyard', version: '1' };
 const INSTRUCTIONS =
@@ -125,17 +126,4 @@ function tookTooLong(): ServiceError {
     'upstream_timeout',
     `The tool took over ${TOOL_MS_MAX / 1_000} s and was stopped. Use the HTTP API for long work.`,
   );
-}
-
-function cut(text: string): string {
-  const over = text.length - TEXT_CHARACTERS_MAX;
-  return over <= 0 ? text : `${text.slice(0, TEXT_CHARACTERS_MAX)}\n[${over} more characters are cut]`;
-}
-
-/** Cuts all texts of a JSON value. */
-function cutTexts(value: unknown): unknown {
-  if (typeof value === 'string') return cut(value);
-  if (Array.isArray(value)) return value.map(cutTexts);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, cutTexts(member)]));
 }

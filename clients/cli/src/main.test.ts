@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 const MAIN = join(import.meta.dirname, 'main.ts');
 const RUN_TIMEOUT_MS = 60_000;
 const COMPUTER = { id: 'cmp_1', name: 'one', status: 'running' };
+const HOSTILE = { ...COMPUTER, name: 'a\u001b[2Jb\nc', cpu: 1, memory_mb: 512, minutes: 3, cost: 0.01 };
 const TOO_MANY = { error: { code: 'rate_limited', message: 'Too many requests.' } };
 
 const streamOf = (...events: object[]) =>
@@ -23,6 +24,7 @@ const ANSWERS: Record<string, [status: number, body: string]> = {
       { type: 'exit', exit_code: 0, duration_ms: 1 },
     ),
   ],
+  'GET /v1/computers': [200, JSON.stringify({ data: [HOSTILE] })],
   'POST /v1/computers': [200, streamOf({ type: 'computer', computer: { ...COMPUTER, id: 'cmp_2' } })],
   'GET /v1/computers/cmp_2': [429, JSON.stringify(TOO_MANY)],
 };
@@ -70,4 +72,15 @@ test('a created computer is printed although no further request is answered', as
   expect(await run('switchyard computers create')).toEqual({ code: 0, stdout: 'cmp_2\n', stderr: '' });
   const { stdout } = await run('switchyard --json computers create');
   expect(JSON.parse(stdout)).toEqual({ ...COMPUTER, id: 'cmp_2' });
+});
+
+test('a name with control characters is one row of a table, and commands no terminal', async () => {
+  const { stdout } = await run('switchyard computers ls');
+  expect(stdout.split('\n')).toEqual([
+    expect.stringMatching(/^COMPUTER /),
+    'cmp_1     a\ufffd[2Jb\ufffdc  running  1    512        3        $0.01',
+    '',
+  ]);
+  const { stdout: json } = await run('switchyard computers ls --json');
+  expect(JSON.parse(json)).toEqual([HOSTILE]);
 });

@@ -30,11 +30,12 @@ export function printResult(command: Command, line: string, value: unknown): voi
 
 /** One line, so that a stream of values is NDJSON. */
 export function printJson(value: unknown): void {
-  printLine(JSON.stringify(value));
+  process.stdout.write(`${JSON.stringify(value)}\n`);
 }
 
+/** Prints one line for people. Replaces control characters: a name that a colleague chose could command the terminal. */
 export function printLine(line: string): void {
-  process.stdout.write(`${line}\n`);
+  process.stdout.write(`${line.replaceAll(/\p{Cc}/gu, '\ufffd')}\n`);
 }
 
 /** A plain decimal, never an exponent: 0.00000885 -> $0.00000885 */

@@ -55,3 +55,8 @@ test('an event in one line shows its money in dollars, and leaves out what it do
   expect(eventLine('video.failed', failed)).toEqual(['vid_1', 'acme/v', '12.5 ms']);
   expect(eventLine('of.later', { org: 'org_1' })).toEqual([]);
 });
+
+test('an event in one line has no control characters of a tenant', () => {
+  const failed = { video_id: 'vid_1', model: 'a\u001b[2Jb\nc\u009bd' };
+  expect(eventLine('video.failed', failed)).toEqual(['vid_1', 'a\ufffd[2Jb\ufffdc\ufffdd']);
+});

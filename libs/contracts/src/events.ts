@@ -145,7 +145,8 @@ export function parseEvent(json: unknown): Event {
 }
 
 /**
- * An event in words for people, one for each field that it shows. Money is in dollars, exact to the nano-dollar.
+ * An event in words for people, one for each field that it shows. Money is in dollars, exact to the nano-dollar. Control
+ * characters are replaced: a name that a tenant chose could command the terminal of an operator.
  * @param type a name of `EVENTS`; of any other nothing is shown
  */
 export function eventLine(type: string, data: Readonly<Record<string, unknown>>): string[] {
@@ -154,7 +155,7 @@ export function eventLine(type: string, data: Readonly<Record<string, unknown>>)
   };
   return shows.flatMap((field) => {
     const value = data[field];
-    return value === null || value === undefined ? [] : shown(field, value);
+    return value === null || value === undefined ? [] : shown(field, value).replaceAll(/\p{Cc}/gu, '\ufffd');
   });
 }
 

@@ -6629,7 +6629,7 @@ export interface components {
             status: "enabled" | "disabled";
             /** @description `failing`: it took nothing for too long; `gone`: it answered 410; `user`: so asked for */
             disabled_reason: ("failing" | "gone" | "user") | null;
-            /** @description Since when every attempt has failed; null after one that did not */
+            /** @description Since when every attempt at this URL has failed; null after one that did not */
             failing_since: string | null;
             /** @description The last attempt that failed; null where none has */
             last_error: components["schemas"]["WebhookFailure"] | null;
@@ -6735,7 +6735,7 @@ export interface components {
             status: "enabled" | "disabled";
             /** @description `failing`: it took nothing for too long; `gone`: it answered 410; `user`: so asked for */
             disabled_reason: ("failing" | "gone" | "user") | null;
-            /** @description Since when every attempt has failed; null after one that did not */
+            /** @description Since when every attempt at this URL has failed; null after one that did not */
             failing_since: string | null;
             /** @description The last attempt that failed; null where none has */
             last_error: components["schemas"]["WebhookFailure"] | null;

@@ -73,7 +73,7 @@ export const webhookObject = z.object({
   failing_since: z.iso
     .datetime()
     .nullable()
-    .describe('Since when every attempt has failed; null after one that did not'),
+    .describe('Since when every attempt at this URL has failed; null after one that did not'),
   last_error: webhookFailure.nullable().describe('The last attempt that failed; null where none has'),
   created_at: z.iso.datetime().describe('When it was made'),
 });

@@ -35,9 +35,11 @@ export function updateWebhook(deps: Pick<WebhookOperations, 'webhooks' | 'events
 }
 
 function changed(record: WebhookRecord, body: UpdateWebhookRequest, now: string): WebhookRecord {
+  const url = body.url ?? record.url;
   return {
     ...record,
-    url: body.url ?? record.url,
+    url,
+    failing_since: url === record.url ? record.failing_since : null,
     events: body.events ? [...new Set(body.events)] : record.events,
     description: body.description === undefined ? record.description : body.description,
     ...statusChange(record, body.status, now),

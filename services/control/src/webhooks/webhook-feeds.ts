@@ -24,7 +24,7 @@ import { type DeliveriesDeps, recordDelivery } from './deliveries.ts';
 import { nextTryMs, type RetrySchedule } from './retry-schedule.ts';
 import { type Outcome, type Sender, send } from './send.ts';
 import { webhookChanged } from './webhook-events.ts';
-import { changeWebhook } from './webhook-records.ts';
+import { changeWebhook, webhookKey } from './webhook-records.ts';
 
 interface WebhookFeedsOptions extends Sender, DeliveriesDeps {
   bus: Bus;
@@ -153,7 +153,7 @@ export class WebhookFeeds {
     });
     if (outcome.taken) {
       if (record.failing_since !== null)
-        await this.#updateRecord(org, id, (now) => ({ ...now, failing_since: null }));
+        await this.#updateRecord(record, (now) => ({ ...now, failing_since: null }));
       return 'settled';
     }
     if (retryInMs === null)
@@ -166,14 +166,14 @@ export class WebhookFeeds {
   }
 
   async #recordFailure(
-    { org, id }: WebhookRecord,
+    attempted: WebhookRecord,
     event: Event,
     outcome: Outcome & { taken: false },
     givenUp: boolean,
   ): Promise<void> {
     const { clock, schedule } = this.#deps;
     const now = clock.now();
-    const key = `${org}.${id}`;
+    const key = webhookKey(attempted);
     const mayWait = !givenUp && !outcome.gone;
     if (
       mayWait &&
@@ -182,7 +182,7 @@ export class WebhookFeeds {
       return;
     this.#errorWrittenAt.set(key, now);
     const at = new Date(now).toISOString();
-    await this.#updateRecord(org, id, (record) => {
+    await this.#updateRecord(attempted, (record) => {
       const since = record.failing_since ?? at;
       const tooLong = givenUp && now - Date.parse(since) >= schedule.failingMsMax;
       const last_error = {
@@ -198,10 +198,9 @@ export class WebhookFeeds {
     });
   }
 
-  /** Updates the webhook's record. A failed update must not block deliveries. */
+  /** Updates the webhook's record, unless its URL has changed since. A failed update must not block deliveries. */
   async #updateRecord(
-    org: string,
-    id: string,
+    { org, id, url }: WebhookRecord,
     change: (record: WebhookRecord) => WebhookRecord,
   ): Promise<void> {
     try {
@@ -210,7 +209,7 @@ export class WebhookFeeds {
         { webhooks, events },
         { org, id },
         {
-          change: (record) => (record.status === 'enabled' ? change(record) : null),
+          change: (record) => (record.status === 'enabled' && record.url === url ? change(record) : null),
           eventsOf: (before, after) =>
             after.status === 'disabled'
               ? [webhookChanged('updated', before, after, { by: null, now: clock.now() })]

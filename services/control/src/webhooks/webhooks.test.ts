@@ -1,7 +1,7 @@
 // Webhooks on a real nats-server: receivers verify with the official library, each instance of control has its own
 // connection, and a short retry schedule replaces the hours.
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
   type Bus,
@@ -26,6 +26,7 @@ import {
   videoKey,
   WEBHOOKS_PER_ORG_MAX,
   type WebhookObject,
+  type WebhookRecord,
 } from '@switchyard/contracts';
 import { parseAllowList } from '@switchyard/egress';
 import { makeLogger, systemClock } from '@switchyard/service';
@@ -42,6 +43,7 @@ import { testWebhook } from '../operations/webhooks-test.ts';
 import { updateWebhook } from '../operations/webhooks-update.ts';
 import type { RetrySchedule } from './retry-schedule.ts';
 import { startWebhooks, type Webhooks } from './start-webhooks.ts';
+import { changeWebhook } from './webhook-records.ts';
 
 const logger = makeLogger('control', 'silent');
 /** Retries soon, and then for as long as a test may take on a busy machine. */
@@ -52,6 +54,7 @@ const QUICK: RetrySchedule = {
 /** Gives up soon, and disables at once. */
 const HASTY: RetrySchedule = { agesMs: [50, 100], failingMsMax: 0 };
 
+const HOUR_MS = 3_600_000;
 const BUSY_MS = 60_000;
 vi.setConfig({ testTimeout: 3 * BUSY_MS });
 
@@ -414,6 +417,36 @@ test('an endpoint that answers 410 is disabled at once', async () => {
     expect(await get(id)).toMatchObject({ status: 'disabled', disabled_reason: 'gone' }),
   );
   expect(receiver.of(event)).toHaveLength(1);
+});
+
+test('failures at a former URL do not disable a webhook', async () => {
+  await openInstance({ agesMs: [50], failingMsMax: 20 * HOUR_MS });
+  const attempted = Promise.withResolvers<ServerResponse>();
+  const former = createServer((_request, response) => attempted.resolve(response)).listen(0, '127.0.0.1');
+  await once(former, 'listening');
+  const { port } = former.address() as AddressInfo;
+  const { id } = await create({ url: `http://127.0.0.1:${port}/`, events: ['key.created'] });
+  await emit();
+  const response = await attempted.promise;
+  const failing_since = new Date(Date.now() - 21 * HOUR_MS).toISOString();
+  const change = (record: WebhookRecord) => ({ ...record, failing_since });
+  await changeWebhook(operations(), { org: DEFAULT_ORG, id }, { change, eventsOf: () => [] });
+
+  const receiver = await openReceiver([500]);
+  const moved = await updateWebhook(operations())({ ...caller(), id, body: { url: receiver.url } }, asked);
+  expect(moved.failing_since).toBeNull();
+  response.writeHead(410).end();
+  const dropped = await emit();
+  await until(async () => {
+    for (const { stream } of EVENT_STREAMS)
+      for await (const { name, num_pending, num_ack_pending } of bus.jsm.consumers.list(stream))
+        if (name.includes(id)) expect(num_pending + num_ack_pending).toBe(0);
+  });
+  const deliveries = await deliveriesOf(id);
+  expect(deliveries.map(({ http_status }) => http_status)).toContain(410);
+  expect(deliveries[0]).toMatchObject({ event_id: dropped.id, next_attempt_at: null });
+  expect(await get(id)).toMatchObject({ status: 'enabled' });
+  former.close();
 });
 
 test('a private address, also by host name, is refused when a webhook is created or changed', async () => {

@@ -891,6 +891,24 @@ test('signing out that fails says so, and one by an old token takes a new one', 
   await tab.context().close();
 });
 
+test('a tab goes on when another one signs in, and shows the org of its key', {
+  timeout: TEST_MS_MAX,
+}, async () => {
+  const tab = await signedIn();
+  const signInElsewhere = (key: string) =>
+    tab.context().request.post(`${stack.url}/v1/session`, { headers: { authorization: `Bearer ${key}` } });
+  await signInElsewhere(stack.key);
+  const spent = await textOf(tab, 'spent-today');
+  await api('/v1/chat/completions', { model: 'local/chat', messages: [{ role: 'user', content: 'hi' }] });
+  await until(() => textOf(tab, 'spent-today')).not.toBe(spent);
+
+  const other = { name: 'of another tab', permissions: ['usage:read'] };
+  await signInElsewhere((await api<{ key: string }>('/v1/keys', other)).key);
+  await open('Usage', tab);
+  await tab.getByText(other.name).waitFor();
+  await tab.context().close();
+});
+
 test('signing out ends the session', { timeout: TEST_MS_MAX }, async () => {
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: 'Sign in to Switchyard' }).waitFor();

@@ -1,11 +1,14 @@
-// Calls of the API by the session cookie. The session's token against cross-site requests is kept in memory only.
+// Calls of the API by the session cookie, which all tabs share. The session's token against cross-site requests is kept
+// in memory only.
 import { CSRF_HEADER, IDEMPOTENCY_HEADER, type SessionObject } from '@switchyard/contracts';
 import { keepPreviousData, QueryClient, type UseQueryResult, useQuery } from '@tanstack/react-query';
 
 /** Sent when the token is not known yet: after a reload. */
 const NO_TOKEN = '?';
 
-let csrfToken = NO_TOKEN;
+const SESSION = '/v1/session';
+
+let session: SessionObject | null = null;
 let onSignedOut = () => {};
 
 export class ApiError extends Error {
@@ -28,13 +31,33 @@ interface CallOptions {
 }
 
 /** @throws ApiError for an answer that is an error */
-export async function call(path: string, options: CallOptions = {}): Promise<Response> {
+export function call(path: string, options: CallOptions = {}): Promise<Response> {
+  return withToken(path, (token) => send(path, token, options));
+}
+
+/** Repeats a request when another tab has signed in: its session's token is taken, or the page loaded for its key. */
+async function withToken<T>(path: string, attempt: (token: string) => Promise<T>): Promise<T> {
+  try {
+    return await attempt(session?.csrf_token ?? NO_TOKEN);
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 'csrf_token_invalid')) throw error;
+    const current = await json<SessionObject>(SESSION);
+    if (current.key.id !== session?.key.id && path !== SESSION) {
+      location.reload();
+      throw error;
+    }
+    session = current;
+    return attempt(current.csrf_token);
+  }
+}
+
+async function send(path: string, token: string, options: CallOptions): Promise<Response> {
   const { body, signal } = options;
   const raw = body instanceof FormData || body instanceof Blob || body === undefined;
   const answer = await fetch(path, {
     method: options.method ?? (body === undefined ? 'GET' : 'POST'),
     headers: {
-      [CSRF_HEADER]: csrfToken,
+      [CSRF_HEADER]: token,
       ...(raw ? {} : { 'content-type': 'application/json' }),
       ...options.headers,
     },
@@ -53,7 +76,7 @@ function connectionLost(cause?: Error): Error {
 
 /** The error for an answer; one without a session ends the session here. */
 function refusalOf(path: string, status: number, body: string): ApiError {
-  if (status === 401 && !path.startsWith('/v1/session')) forgetSession();
+  if (status === 401 && !path.startsWith(SESSION)) forgetSession();
   try {
     const { error } = JSON.parse(body) as { error: { code: string; message: string } };
     return new ApiError(status, error.code, error.message);
@@ -145,8 +168,7 @@ export function refresh(...prefixes: string[]): Promise<void> {
 
 /** Signs in with a key, with the token of a sign-in link, or by the cookie that the browser has. */
 export async function signIn(by: { key: string } | { token: string } | null): Promise<SessionObject> {
-  const session = await json<SessionObject>('/v1/session', optionsOf(by));
-  csrfToken = session.csrf_token;
+  session = await json<SessionObject>(SESSION, optionsOf(by));
   return session;
 }
 
@@ -159,27 +181,16 @@ function optionsOf(by: { key: string } | { token: string } | null): CallOptions 
 /** @throws Error when the session may still be open; then it is kept here, too */
 export async function signOut(): Promise<void> {
   try {
-    await endSession();
+    await call(SESSION, { method: 'DELETE' });
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 401)) throw error; // 401: it has ended already
   }
   forgetSession();
 }
 
-async function endSession(): Promise<void> {
-  const end = () => call('/v1/session', { method: 'DELETE' });
-  try {
-    await end();
-  } catch (error) {
-    if (!(error instanceof ApiError && error.code === 'csrf_token_invalid')) throw error;
-    await signIn(null); // another tab has signed in: its token is taken
-    await end();
-  }
-}
-
 /** The next one to sign in here may be of another org. */
 function forgetSession(): void {
-  csrfToken = NO_TOKEN;
+  session = null;
   queries.clear();
   onSignedOut();
 }
@@ -190,10 +201,19 @@ export function whenSignedOut(listener: () => void): void {
 
 /** Sends a form and reports the share that was sent: `fetch` cannot. */
 export function upload(path: string, body: FormData | Blob, onShare: (share: number) => void): Promise<void> {
+  return withToken(path, (token) => sendFile(path, token, body, onShare));
+}
+
+function sendFile(
+  path: string,
+  token: string,
+  body: FormData | Blob,
+  onShare: (share: number) => void,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open(body instanceof FormData ? 'POST' : 'PUT', path);
-    request.setRequestHeader(CSRF_HEADER, csrfToken);
+    request.setRequestHeader(CSRF_HEADER, token);
     request.upload.onprogress = ({ loaded, total }) => onShare(total === 0 ? 0 : loaded / total);
     request.onerror = () => reject(connectionLost());
     request.onload = () => {

@@ -891,6 +891,19 @@ test('signing out that fails says so, and one by an old token takes a new one', 
   await tab.context().close();
 });
 
+test('a file that was uploaded may be chosen again', { timeout: TEST_MS_MAX }, async () => {
+  const tab = await signedIn();
+  await open('Files', tab);
+  const input = tab.locator('input[type=file]');
+  await input.setInputFiles({ name: 'again.txt', mimeType: 'text/plain', buffer: Buffer.from('once') });
+  await tab.getByRole('row').filter({ hasText: 'again.txt' }).waitFor();
+  const chooser = tab.waitForEvent('filechooser');
+  await tab.getByRole('button', { name: 'Upload a file' }).click();
+  await chooser;
+  expect(await input.inputValue()).toBe('');
+  await tab.context().close();
+});
+
 test('a tab goes on when another one signs in, and shows the org of its key', {
   timeout: TEST_MS_MAX,
 }, async () => {

@@ -1,5 +1,6 @@
-// Colours and sizes. Text has a contrast of at least 4.5 in both themes.
+// Colours, sizes and what parts do by default. Text has a contrast of at least 4.5 in both themes.
 import { type CSSVariablesResolver, createTheme } from '@mantine/core';
+import type { MouseEvent } from 'react';
 
 const COLORS = ['blue', 'green', 'red', 'orange', 'gray', 'grape', 'teal'] as const;
 
@@ -10,7 +11,13 @@ export const theme = createTheme({
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif',
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, monospace',
   cursorType: 'pointer',
+  components: { FileButton: { defaultProps: { inputProps: { onClick: forgetFiles } } } },
 });
+
+/** A browser reports no change when the same file is chosen again. */
+function forgetFiles({ currentTarget }: MouseEvent<HTMLInputElement>): void {
+  currentTarget.value = '';
+}
 
 const lightText = (shade: number) =>
   Object.fromEntries(

@@ -14,7 +14,7 @@ export function addLoginCommand(program: Command): void {
   program
     .command('login')
     .description('keep the address and an API key; the key is asked for, or read from a pipe')
-    .option('--url <url>', 'address of the API', process.env.SWITCHYARD_URL ?? URL_DEFAULT)
+    .option('--url <url>', 'address of the API', process.env.SWITCHYARD_URL || URL_DEFAULT)
     .action(async ({ url }: { url: string }, command: Command) => {
       const key = (
         process.stdin.isTTY ? await askHidden(`API key of ${url}: `) : await text(process.stdin)

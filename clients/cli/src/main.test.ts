@@ -15,6 +15,7 @@ const TOO_MANY = { error: { code: 'rate_limited', message: 'Too many requests.' 
 const streamOf = (...events: object[]) =>
   events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
 const ANSWERS: Record<string, [status: number, body: string]> = {
+  'GET /v1/models': [200, JSON.stringify({ data: [] })],
   'GET /v1/files/file_1/content': [200, 'kept'],
   'GET /v1/computers/cmp_1': [200, JSON.stringify(COMPUTER)],
   'POST /v1/computers/cmp_1/exec': [
@@ -83,4 +84,17 @@ test('a name with control characters is one row of a table, and commands no term
   ]);
   const { stdout: json } = await run('switchyard computers ls --json');
   expect(JSON.parse(json)).toEqual([HOSTILE]);
+});
+
+test('a login is found when the address ends with a slash, or is then given as empty', async () => {
+  const { stdout, stderr } = await run(`
+    export XDG_CONFIG_HOME=$(mktemp -d)
+    trap 'rm -r "$XDG_CONFIG_HOME"' EXIT
+    unset SWITCHYARD_KEY
+    export SWITCHYARD_URL=$SWITCHYARD_URL/
+    echo sy_test | switchyard login > /dev/null
+    switchyard models
+    SWITCHYARD_URL= SWITCHYARD_KEY= switchyard models`);
+  expect(stderr).toBe('');
+  expect(stdout).toBe('MODEL  TYPE  AVAILABLE  ENDPOINT\n'.repeat(2));
 });

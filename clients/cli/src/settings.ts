@@ -30,9 +30,8 @@ export async function saveSettings(settings: Settings): Promise<void> {
 export async function connect(): Promise<Switchyard> {
   const { SWITCHYARD_URL, SWITCHYARD_KEY } = process.env;
   const saved = await savedSettings();
-  const url = SWITCHYARD_URL ?? saved.url;
-  const isSavedAddress = SWITCHYARD_URL === undefined || SWITCHYARD_URL === saved.url;
-  const apiKey = SWITCHYARD_KEY ?? (isSavedAddress ? saved.key : undefined);
+  const url = SWITCHYARD_URL?.replace(/\/+$/, '') || saved.url; // saved without the slashes
+  const apiKey = SWITCHYARD_KEY || (url === saved.url ? saved.key : undefined);
   if (!apiKey)
     throw new Error('Not logged in. Run `switchyard login`, or set SWITCHYARD_URL and SWITCHYARD_KEY.');
   return new Switchyard({ url, apiKey });

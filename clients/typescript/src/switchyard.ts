@@ -22,7 +22,7 @@ export class Switchyard {
     const env = globalThis.process?.env ?? {};
     const key = apiKey ?? env.SWITCHYARD_KEY;
     if (!key) throw new Error('No API key. Pass `apiKey` or set SWITCHYARD_KEY.');
-    this.url = (url ?? env.SWITCHYARD_URL ?? URL_DEFAULT).replace(/\/+$/, '');
+    this.url = (url || env.SWITCHYARD_URL || URL_DEFAULT).replace(/\/+$/, '');
     this.api = createClient<paths, 'application/json'>({
       baseUrl: this.url,
       headers: { authorization: `Bearer ${key}` },

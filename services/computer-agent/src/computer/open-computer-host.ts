@@ -91,7 +91,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   const activity = createExecActivity();
   const storage = await openStorage(options, activity);
   const useDisks = () => features.useDisks();
-  const workspaces = await openWorkspaces(at('workspaces'), { disks: storage.disks, useDisks });
+  const workspaces = await openWorkspaces(at('workspaces'), { disks: storage.disks, useDisks, logger });
 
   const base = { ...storage, engine, activity, workspaces, logger };
   const containers = new Containers(base);

@@ -20,13 +20,14 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { workspacePath } from './workspace-path.ts';
 import { openWorkspaces, type Workspaces } from './workspaces.ts';
 
+const logger = { info: () => {}, warn: () => {} };
 let folder: string;
 let workspaces: Workspaces;
 let inside: string;
 
 beforeEach(async () => {
   folder = await temporaryFolder('workspaces');
-  workspaces = await openWorkspaces(folder);
+  workspaces = await openWorkspaces(folder, { logger });
   await workspaces.create('cmp_x');
   inside = workspaces.path('cmp_x');
 });
@@ -186,7 +187,7 @@ describe('a file', () => {
     await expect(outcome).rejects.toMatchObject({ code: 'service_unavailable' });
     expect(await staged()).toEqual([]);
     await writeFile(join(folder, 'incoming/left-by-a-dead-agent'), 'con');
-    await openWorkspaces(folder);
+    await openWorkspaces(folder, { logger });
     expect(await staged()).toEqual([]);
   });
 });

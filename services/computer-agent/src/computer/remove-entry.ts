@@ -5,7 +5,7 @@ import { ProgramFailure, runProgram, SIGKILL_CODE } from '../docker/host-program
 import { enterFolder, notThere, walk, within } from './workspace-folder.ts';
 
 /** Address space of `rm`, which keeps almost 1 KB for each level of folders. */
-const RM_MEMORY_BYTES_MAX = 128 * 1024 * 1024;
+export const RM_MEMORY_BYTES_MAX = 128 * 1024 * 1024;
 const RM_MS_MAX = 600_000;
 /**
  * Enters the folder and checks that it is the one: its descriptor may have been closed, and its number may be that of

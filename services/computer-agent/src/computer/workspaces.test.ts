@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { openTrash } from './trash.ts';
 import { openWorkspaces } from './workspaces.ts';
 
 const run = promisify(execFile);
+const logger = { info: () => {}, warn: () => {} };
 let directory: string;
 
 beforeEach(async () => {
@@ -15,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
 test('directories nested deeper than any path can name are deleted', async () => {
-  const workspaces = await openWorkspaces(directory);
+  const workspaces = await openWorkspaces(directory, { logger });
   await workspaces.create('cmp_deep');
   const nest = 'import os\nfor _ in range(100):\n  os.mkdir("x" * 200); os.chdir("x" * 200)';
   await run('python3', ['-c', nest], { cwd: workspaces.path('cmp_deep') });
@@ -24,8 +26,59 @@ test('directories nested deeper than any path can name are deleted', async () =>
   expect(await readdir(join(directory, 'trash'))).toEqual([]);
 });
 
+/** Creates folders in it, one in the other. */
+async function nest(folder: string, levels: number, name: string): Promise<void> {
+  const program = 'for (1..$ARGV[0]) { mkdir $ARGV[1] or die $!; chdir $ARGV[1] or die $! }';
+  await run('perl', ['-e', program, String(levels), name], { cwd: folder });
+}
+
+/** Process ids of each `rm` that removes something of this test. */
+async function removers(): Promise<number[]> {
+  const { stdout } = await run('pgrep', ['-f', `^rm .*${directory}`]).catch(() => ({ stdout: '' })); // none
+  return stdout.trim().split('\n').filter(Boolean).map(Number);
+}
+
+test('one is deleted at a time, by a program of bounded memory', async () => {
+  const workspaces = await openWorkspaces(directory, { logger });
+  for (const id of ['cmp_a', 'cmp_b', 'cmp_c']) await workspaces.create(id);
+  await nest(workspaces.path('cmp_a'), 20_000, 'd'); // takes `rm` a moment
+  const deletions = [workspaces.delete('cmp_a')];
+  await expect.poll(async () => (await removers()).length, { interval: 5 }).toBe(1);
+  const [first] = await removers();
+  process.kill(first!, 'SIGSTOP');
+  deletions.push(workspaces.delete('cmp_b'), workspaces.delete('cmp_c'));
+  await expect.poll(() => readdir(join(directory, 'files'))).toEqual([]);
+  expect(await removers()).toEqual([first]);
+  expect(await readFile(`/proc/${first}/limits`, 'utf8')).toMatch(/Max address space +134217728 /);
+  expect(await readdir(join(directory, 'trash'))).toHaveLength(3);
+  process.kill(first!, 'SIGCONT');
+  await Promise.all(deletions);
+  expect(await readdir(join(directory, 'trash'))).toEqual([]);
+});
+
+test('folders that are nested too deep for the memory of the program are deleted all the same', async () => {
+  const warn = vi.fn();
+  const trash = await openTrash(join(directory, 'trash'), {
+    logger: { ...logger, warn },
+    memoryBytesMax: 8 * 1024 * 1024,
+  });
+  const outside = join(directory, 'outside');
+  await writeFile(outside, '');
+  const doomed = join(directory, 'doomed');
+  await mkdir(doomed);
+  for (const name of ['a', 'b'])
+    await writeFile(Buffer.concat([Buffer.from(`${doomed}/${name}: `), Buffer.of(0xff)]), ''); // not UTF-8
+  await symlink(outside, join(doomed, 'link'));
+  await mkdir(join(doomed, 'full/of'), { recursive: true });
+  await nest(doomed, 10_000, 'd'.repeat(255));
+  await trash.take(doomed);
+  expect(warn).not.toHaveBeenCalled();
+  expect(await readdir(directory)).toEqual(['outside', 'trash']);
+  expect(await readdir(join(directory, 'trash'))).toEqual([]);
+});
+
 test('making one that is there keeps its files; deleting one that is gone is no error', async () => {
-  const workspaces = await openWorkspaces(directory);
+  const workspaces = await openWorkspaces(directory, { logger });
   await workspaces.create('cmp_a');
   await writeFile(join(workspaces.path('cmp_a'), 'file'), 'kept');
   await workspaces.create('cmp_a');
@@ -35,8 +88,8 @@ test('making one that is there keeps its files; deleting one that is gone is no 
 });
 
 test('a deletion that was cut short is finished by the next agent', async () => {
-  await openWorkspaces(directory);
+  await openWorkspaces(directory, { logger });
   await writeFile(join(directory, 'trash', 'cmp_a.1'), 'left');
-  await openWorkspaces(directory);
+  await openWorkspaces(directory, { logger });
   await expect.poll(() => readdir(join(directory, 'trash'))).toEqual([]);
 });

@@ -1,11 +1,12 @@
 // The /workspace of every computer, which outlives its containers: a separate disk if this host can mount one
 // (disks.ts), otherwise a directory under the agent's data directory. A computer keeps the kind it was created with.
-import { mkdir, readdir, rename, stat } from 'node:fs/promises';
+import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runProgram } from '../docker/host-programs.ts';
 import type { Disks } from './disks.ts';
+import type { HostLogger } from './logger.ts';
 import { placeFile } from './place-file.ts';
 import { openStaging, type Staging } from './staging.ts';
+import { openTrash, type Trash } from './trash.ts';
 import type { WorkspacePath } from './workspace-path.ts';
 
 /** Ids become directory names, so the pattern allows no other characters. */
@@ -18,13 +19,13 @@ interface WorkspacesDeps {
 }
 
 /** Keeps workspaces under `directory`, created with mode 0700 so that other users of this host cannot read them. */
-export async function openWorkspaces(directory: string, deps: WorkspacesDeps = {}): Promise<Workspaces> {
-  const trash = join(directory, 'trash');
-  for (const folder of [join(directory, 'files'), trash])
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-  // Finish deletions that an earlier agent began, in the background.
-  for (const name of await readdir(trash)) void removeTree(join(trash, name)).catch(() => {});
-  return new Workspaces(directory, await openStaging(join(directory, 'incoming')), deps);
+export async function openWorkspaces(
+  directory: string,
+  { logger, ...deps }: WorkspacesDeps & { readonly logger: HostLogger },
+): Promise<Workspaces> {
+  await mkdir(join(directory, 'files'), { recursive: true, mode: 0o700 });
+  const trash = await openTrash(join(directory, 'trash'), { logger });
+  return new Workspaces(directory, await openStaging(join(directory, 'incoming')), trash, deps);
 }
 
 export class Workspaces {
@@ -33,12 +34,19 @@ export class Workspaces {
   readonly #useDisks: () => boolean;
   /** For uploads into folders. */
   readonly #staging: Staging;
+  readonly #trash: Trash;
   /** Staging folders on disks. Opening one removes what a dead agent left in it. */
   readonly #stagings = new Map<string, Promise<Staging>>();
 
-  constructor(directory: string, staging: Staging, { disks, useDisks = () => false }: WorkspacesDeps) {
+  constructor(
+    directory: string,
+    staging: Staging,
+    trash: Trash,
+    { disks, useDisks = () => false }: WorkspacesDeps,
+  ) {
     this.#directory = directory;
     this.#staging = staging;
+    this.#trash = trash;
     this.#disks = disks;
     this.#useDisks = useDisks;
   }
@@ -86,15 +94,7 @@ export class Workspaces {
   async delete(computerId: string): Promise<void> {
     this.#stagings.delete(computerId);
     await this.#disks?.delete(computerId);
-    // Rename first: a crash during the deletion never leaves half a workspace under its id.
-    const doomed = join(this.#directory, 'trash', `${computerId}.${process.hrtime.bigint()}`);
-    try {
-      await rename(this.#folderOf(computerId), doomed);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-      throw error;
-    }
-    await removeTree(doomed);
+    await this.#trash.take(this.#folderOf(computerId));
   }
 
   /** The folder for incomplete uploads, on the same file system as the workspace, which must be open. */
@@ -127,12 +127,4 @@ function isFolder(path: string): Promise<boolean> {
     (found) => found.isDirectory(),
     () => false,
   );
-}
-
-/**
- * Uses the program `rm`, which descends one directory at a time. Directories can be nested so deep that no path
- * reaches the last one, where fs.rm gives up.
- */
-async function removeTree(path: string): Promise<void> {
-  await runProgram('rm', ['-rf', '--one-file-system', '--', path]);
 }

@@ -40,6 +40,7 @@ const OF_MONEY = [
   'listAuditLog',
   'getUsage',
   'getAccount',
+  'getOwnKey',
   'auditAccount',
   'listLogs',
   'getStatement',

@@ -41,6 +41,8 @@ const messages = [{ role: 'user', content: 'Hello!' }];
 
 interface Key {
   id: string;
+  org: string;
+  permissions: string[];
   key: string;
   name: string;
   limit: { amount: number; interval: string } | null;
@@ -159,4 +161,24 @@ test('GET /v1/keys/{id} says what the key has spent in the interval of its limit
     .toBe(new Date(new Date().setUTCHours(0, 0, 0, 0)).toISOString().replace(/-\d\dT/, '-01T'));
   const unknown = await api('GET', '/v1/keys/key_unknown');
   expect([unknown.status, unknown.json.error.code]).toEqual([404, 'key_not_found']);
+});
+
+describe('GET /v1/key', () => {
+  test('tells a key without further permissions what it is and what it has spent', async () => {
+    const made = await newKey({ limit: { amount: 2, interval: 'day' }, models: ['acme/*'] });
+    const cost = (await chat(made.key)).json.usage.cost;
+    const { status, json } = await api('GET', '/v1/key', undefined, made.key);
+    expect(status).toBe(200);
+    const { key: _secret, ...shown } = made;
+    expect(json).toMatchObject({ ...shown, org: 'org_default', models: ['acme/*'], spent: cost, held: 0 });
+    expect(json).not.toHaveProperty('key');
+  });
+
+  test('tells a former secret of the same key, and refuses a revoked one', async () => {
+    const made = await newKey();
+    await rotate(made.id, 60);
+    expect((await api('GET', '/v1/key', undefined, made.key)).json.id).toBe(made.id);
+    await api('DELETE', `/v1/keys/${made.id}`);
+    await expect.poll(async () => (await api('GET', '/v1/key', undefined, made.key)).status).toBe(401);
+  });
 });

@@ -16,7 +16,7 @@ const OPERATIONS_BY_PERMISSION: Readonly<Record<string, readonly string[]>> = {
     ...['createSession', 'getSession', 'deleteSession', 'getVideoContent'],
     ...METHODS.map((method) => `${method}ComputerLink`),
   ],
-  any: ['createSignInLink', 'listModels', 'getModel', 'getModelByEncodedId', 'mcp'],
+  any: ['createSignInLink', 'getOwnKey', 'listModels', 'getModel', 'getModelByEncodedId', 'mcp'],
   'models:write': [
     ...['createChatCompletion', 'createCompletion', 'createResponse', 'createMessage', 'countMessageTokens'],
     ...['createEmbedding', 'createImage', 'createSpeech', 'createTranscription', 'createDecision'],

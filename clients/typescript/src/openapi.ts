@@ -752,6 +752,26 @@ export interface paths {
         patch: operations["updateKey"];
         trace?: never;
     };
+    "/v1/key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The key of this request: its org, what it may do, and what it has spent
+         * @description Any valid key may.
+         */
+        get: operations["getOwnKey"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/keys/{id}/rotate": {
         parameters: {
             query?: never;
@@ -5104,6 +5124,57 @@ export interface components {
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
         };
+        OwnKey: {
+            /** @description Id of the key; it is no secret */
+            id: string;
+            /** @description What it is for */
+            name: string;
+            /** @description What it may do */
+            permissions: components["schemas"]["Permission"][];
+            /** @description First characters of the key, to tell one from another in a list */
+            prefix: string;
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
+            created_at: string;
+            /** @description From when it is refused; null: never */
+            expires_at: string | null;
+            /** @description What it may spend in each interval; null: as much as its org */
+            limit?: components["schemas"]["SpendLimit"] | null;
+            /** @description Models that it may use, `maker/*` for all of a maker; null: every model */
+            models?: string[] | null;
+            /** @description Its rate limits; those of the org hold as well */
+            limits: components["schemas"]["RateLimits"];
+            /** @description Tags of every call with the key, and of every computer that it makes */
+            metadata: {
+                [key: string]: string;
+            };
+            /**
+             * @description Always key
+             * @constant
+             */
+            object: "key";
+            /** @description US dollars that it, and the keys that it made under its limit, spent in the window */
+            spent: number;
+            /** @description What running calls and computers of these keys may still cost, where something limits them */
+            held: number;
+            /** @description The interval of its limit that is on; without a limit, the month of UTC */
+            window: {
+                /**
+                 * Format: date-time
+                 * @description Its first moment
+                 */
+                starts_at: string;
+                /**
+                 * Format: date-time
+                 * @description The first moment after it
+                 */
+                ends_at: string;
+            };
+            /** @description The org that it belongs to */
+            org: string;
+        };
         /** @enum {string} */
         Permission: "models:write" | "computers:read" | "computers:write" | "storage:read" | "storage:write" | "usage:read" | "keys:write" | "operator";
         Pricing: {
@@ -8357,6 +8428,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Key"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getOwnKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key, without its secret */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnKey"];
                 };
             };
             /** @description An error */

@@ -142,6 +142,8 @@ export const keySpending = z.object({
     .describe('The interval of its limit that is on; without a limit, the month of UTC'),
 });
 export const keyWithSpending = keyObject.extend(keySpending.shape);
+/** What a key sees of itself. */
+export const ownKey = keyWithSpending.extend({ org: keyRecord.shape.org });
 
 export const deletedKey = z.object({
   id: z.string().describe('Id of the key that is gone'),

@@ -207,6 +207,10 @@ class Api:
         """Revoke a key; every edge refuses it within a second."""
         return self._http.json("DELETE", f"/v1/keys/{quote(id, safe='')}")
 
+    def get_own_key(self) -> types.OwnKey:
+        """The key of this request: its org, what it may do, and what it has spent."""
+        return self._http.json("GET", "/v1/key")
+
     def rotate_key(self, id: str, body: types.RotateKeyRequest, *, idempotency_key: str | None = None) -> types.RotatedKey:
         """Give a key a new secret; the former one is accepted until a grace period ends."""
         return self._http.json("POST", f"/v1/keys/{quote(id, safe='')}/rotate", json=body, idempotency_key=idempotency_key)

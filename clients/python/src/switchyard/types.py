@@ -1701,6 +1701,24 @@ class OrgList(TypedDict):
     next_cursor: str | None
 
 
+class OwnKey(TypedDict):
+    id: str
+    name: str
+    permissions: list[Literal['models:write', 'computers:read', 'computers:write', 'storage:read', 'storage:write', 'usage:read', 'keys:write', 'operator']]
+    prefix: str
+    created_at: str
+    expires_at: str | None
+    limit: NotRequired[SpendLimit | None]
+    models: NotRequired[list[str] | None]
+    limits: RateLimits
+    metadata: dict[str, str]
+    object: Literal['key']
+    spent: float
+    held: float
+    window: Window
+    org: str
+
+
 class ResponseEndedEvent(TypedDict):
     type: Literal['response.completed', 'response.incomplete']
     sequence_number: int

@@ -55,6 +55,7 @@ export const OPERATION_IDS: Readonly<Record<string, string>> = {
   'PATCH /v1/keys/{id}': 'updateKey',
   'DELETE /v1/keys/{id}': 'deleteKey',
   'POST /v1/keys/{id}/rotate': 'rotateKey',
+  'GET /v1/key': 'getOwnKey',
 
   'GET /v1/account': 'getAccount',
   'PATCH /v1/account': 'updateAccount',

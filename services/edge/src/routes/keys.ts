@@ -1,5 +1,5 @@
 import { type Bus, request } from '@switchyard/bus';
-import { keyWithSpending } from '@switchyard/contracts';
+import { type KeyRecord, keyWithSpending, ownKey } from '@switchyard/contracts';
 import { z } from 'zod';
 import { jsonRoute, type Route } from '../http/route.ts';
 import { operationRoutes } from './operation-route.ts';
@@ -9,6 +9,11 @@ const params = z.object({ id: z.string().describe('Id of the key') });
 
 export function keyRoutes(bus: Bus): Route[] {
   const operation = operationRoutes(bus, COMMON);
+  const find = async (key: KeyRecord, id: string) => {
+    const caller = { org: key.org, key_id: key.id, id };
+    const found = await request(bus, 'keys.get', caller);
+    return { ...found, ...(await request(bus, 'keys.spending', caller)) };
+  };
   return [
     operation('keys.create', {
       method: 'POST',
@@ -34,11 +39,20 @@ export function keyRoutes(bus: Bus): Route[] {
         response: { status: 200, description: 'The key, without its secret', body: keyWithSpending },
         errors: ['key_not_found'],
       },
-      async ({ key, params: { id } }) => {
-        const caller = { org: key.org, key_id: key.id, id };
-        const found = await request(bus, 'keys.get', caller);
-        return { ...found, ...(await request(bus, 'keys.spending', caller)) };
+      ({ key, params: { id } }) => find(key, id),
+    ),
+    jsonRoute(
+      {
+        method: 'GET',
+        path: '/v1/key',
+        permission: 'any',
+        tag: 'Keys',
+        summary: 'The key of this request: its org, what it may do, and what it has spent',
+        request: {},
+        response: { status: 200, description: 'The key, without its secret', body: ownKey },
+        errors: ['key_not_found'],
       },
+      async ({ key }) => ({ ...(await find(key, key.id)), org: key.org }),
     ),
     operation('keys.update', {
       method: 'PATCH',

@@ -471,6 +471,14 @@ describe('the command line', () => {
       ssh.type('exit 9\n');
       expect(await ssh.exited).toBe(9);
     });
+
+    test('opens a terminal of 80 columns and 24 rows when ours reports no size', async () => {
+      const ssh = follow('script', ['-qefc', `${process.execPath} ${CLI} computers ssh ${id}`, '/dev/null']);
+      ssh.type('stty size\n');
+      await ssh.until(/^24 80/m);
+      ssh.type('exit 9\n');
+      expect(await ssh.exited).toBe(9);
+    });
   });
 });
 

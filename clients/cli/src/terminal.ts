@@ -7,7 +7,7 @@ const END_OF_INPUT = '\x04';
 /** Resolves with the exit code of the shell. */
 export async function attachTerminal(computer: Computer): Promise<number> {
   const { stdin, stdout } = process;
-  const size = () => ({ cols: stdout.columns ?? 80, rows: stdout.rows ?? 24 });
+  const size = () => ({ cols: stdout.columns || 80, rows: stdout.rows || 24 });
   await using terminal = await computer.terminal(size());
   const onInput = (bytes: Buffer<ArrayBuffer>) => terminal.write(bytes);
   const onEnd = () => terminal.write(END_OF_INPUT);

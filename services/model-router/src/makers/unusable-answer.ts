@@ -11,3 +11,18 @@ export class ReportedError extends UnusableAnswer {
     this.error = error;
   }
 }
+
+/** Codes of a failed response of OpenAI that are its fault; all others are about the request (`invalid_prompt`). */
+const FAULT_CODES: ReadonlySet<unknown> = new Set([
+  ...['server_error', 'rate_limit_exceeded', 'insufficient_quota', 'vector_store_timeout'],
+  'data_residency_mismatch',
+]);
+
+/** @param error of a failed response of OpenAI, or of an event: it has no status, and often no type */
+export function reportedError(error: unknown): ReportedError {
+  if (typeof error !== 'object' || error === null) return new ReportedError(error);
+  const { code, type: given, ...rest } = error as { code?: unknown; type?: unknown };
+  const isOfRequest = typeof code === 'string' && !(FAULT_CODES.has(code) || /^\d+$/.test(code));
+  const type = given && given !== 'error' ? given : isOfRequest ? 'invalid_request_error' : null;
+  return new ReportedError({ ...rest, code, type });
+}

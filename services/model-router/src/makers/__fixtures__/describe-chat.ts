@@ -17,7 +17,7 @@ import {
 } from './replayed-chat.ts';
 import type { Outcome } from './replayed-maker.ts';
 
-/** A fixture by its name without `chat-`. A name that ends in `stream` is an answer to a streamed call. */
+/** A fixture by its name without `chat-`, or the prefix of the answers. A name that ends in `stream` is an answer to a streamed call. */
 type FixtureName = string;
 
 interface ChatCases {
@@ -28,6 +28,8 @@ interface ChatCases {
   conversation: { settings: object; path: string; headers: Record<string, string>; json: object };
   /** What the request is about, the caller's fields, and members of the maker's request. */
   requests?: readonly (readonly [about: string, fields: object, json: object])[];
+  /** Prefix of the answers, for a maker with two APIs; default: `chat`. */
+  answersOf?: string;
   answers: Readonly<Record<FixtureName, Partial<Answer>>>;
   /** The field that the refusal names, and fields with it. */
   refused: readonly (readonly [param: string, fields: object])[];
@@ -45,8 +47,8 @@ interface Answer {
 }
 
 export function describeChat(maker: MakerDeclaration, cases: ChatCases): void {
-  const { folder, model } = cases;
-  const answer = (name: FixtureName) => chatFixture(folder, `chat-${name}`);
+  const { folder, model, answersOf = 'chat' } = cases;
+  const answer = (name: FixtureName) => chatFixture(folder, `${answersOf}-${name}`);
 
   describe('a chat request', () => {
     test('has every part of the conversation, every setting and our key', () =>
@@ -90,7 +92,7 @@ export function describeChat(maker: MakerDeclaration, cases: ChatCases): void {
   test.each(
     Object.entries(cases.errors),
   )('%s is classified for fallback', async (name, { said = /./, ...expected }) => {
-    for (const failure of await failuresOf(maker, answer(name), model)) {
+    for (const failure of await failuresOf(maker, chatFixture(folder, `chat-${name}`), model)) {
       expect(failure).toMatchObject(expected);
       expect(failure.message).toMatch(said);
       expect(failure.requests).toBe(1); // the AI SDK does not retry

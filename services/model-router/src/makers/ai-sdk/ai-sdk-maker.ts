@@ -102,6 +102,7 @@ async function translate<T extends ModelType>(
     sent,
     rules: fields?.[type] ?? {},
     body,
+    providerOptions: [...members.keys()],
     signal: options.signal,
     files: callersFiles(deps.egress, options),
     now: deps.now,

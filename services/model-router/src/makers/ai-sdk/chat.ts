@@ -11,13 +11,15 @@ import { toPrompt } from './chat/prompt.ts';
 import { readChatRequest } from './chat/request.ts';
 import { rehearse, toSettings } from './chat/settings.ts';
 import { thinkingWithin } from './chat/thinking-within.ts';
+import { chatOptionsOf } from './declaration.ts';
 import { jsonAnswer, type Translated, type TranslationRequest } from './translation.ts';
 
 export async function answerChat(model: LanguageModelV4, request: TranslationRequest): Promise<Translated> {
   const { maker, declaration, sent, signal, files } = request;
-  const chatOptions = declaration.chat ?? {};
+  const chatOptions = chatOptionsOf(declaration, sent.upstream.model);
   const chat = readChatRequest(request.body);
-  const settings = await thinkingWithin(model, toSettings(chat, request), { maker, chatOptions });
+  const given = toSettings(chat, request, chatOptions);
+  const settings = await thinkingWithin(model, given, { maker, chatOptions });
   await rehearse(model, settings);
   const prompt = await toPrompt(chat.messages, { maker, model, chatOptions, files });
   const options: LanguageModelV4CallOptions = { ...settings, prompt, abortSignal: signal };

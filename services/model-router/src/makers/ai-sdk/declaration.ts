@@ -14,7 +14,6 @@ import type {
 } from '@ai-sdk/provider';
 import type { Dialect, ModelType, Upstream } from '@switchyard/contracts';
 import type { ConnectedDeps } from '../maker.ts';
-import type { ChatRequest } from './chat/request.ts';
 import type { FieldRules } from './field-rules.ts';
 
 /** The AI SDK's interface for each of our types. */
@@ -58,8 +57,8 @@ export interface MakerDeclaration extends MemberPlaces {
   readonly fields?: { readonly [T in ModelType]?: FieldRules };
   /** Dialects that the maker speaks: requests in them pass through. */
   readonly native?: { readonly [D in Dialect]?: NativeEndpoint };
-  /** For makers of language models. */
-  readonly chat?: ChatOptions;
+  /** For makers of language models; by the upstream's model name if its models differ. */
+  readonly chat?: ChatOptions | ((model: string) => ChatOptions);
   /** Imports the provider package at the first call, so that a router starts without it. */
   create(settings: ProviderSettings): Promise<Models>;
 }
@@ -94,12 +93,11 @@ export interface ChatOptions {
    * validates them.
    */
   readonly onWire?: readonly string[];
-  /**
-   * Checks fields that are sent unchanged; returns the members that the upstream's model needs besides.
-   * @throws UnsupportedField
-   */
-  readonly prepare?: (request: ChatRequest, model: string) => Readonly<Record<string, unknown>>;
-  /** Fields for which the provider package has its own option. */
+  /** The fewest output tokens that the maker takes as a limit. */
+  readonly outputTokensMin?: number;
+  /** Members of the maker's own body that callers may not set, and what to do instead. */
+  readonly refused?: { readonly [member: string]: string };
+  /** Fields for which the provider package has its own option, instead of or beside the AI SDK's setting. */
   readonly options?: { readonly [field: string]: (value: unknown) => JSONObject };
   /** Options of the provider package, unless the caller's fields say otherwise. */
   readonly defaults?: JSONObject;
@@ -128,6 +126,10 @@ export interface ChatOptions {
   readonly cacheWrites1h?: (usage: JSONObject) => number;
   /** The tokens that the maker charges, if they differ from its token counts. */
   readonly billedTokens?: (usage: JSONObject) => { input?: number; output?: number } | undefined;
+}
+
+export function chatOptionsOf({ chat = {} }: MakerDeclaration, model: string): ChatOptions {
+  return typeof chat === 'function' ? chat(model) : chat;
 }
 
 /** The maker's models for one call. */

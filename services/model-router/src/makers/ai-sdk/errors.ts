@@ -13,7 +13,7 @@ import { ServiceError } from '@switchyard/contracts';
 import { networkErrorIn } from '../../http/network-error.ts';
 import { readRetryAfter } from '../../http/retry-after.ts';
 import { ADAPTER_LACKS_FIELD, type UpstreamAnswer } from '../maker.ts';
-import { UnusableAnswer } from '../unusable-answer.ts';
+import { reportedError, UnusableAnswer } from '../unusable-answer.ts';
 import { ContentRefused } from './content-refused.ts';
 import { ERROR_MEANINGS } from './error-meanings.ts';
 import { wordsIn } from './error-words.ts';
@@ -46,7 +46,9 @@ export function saidBy(error: unknown, now: () => number): Said {
   if (!APICallError.isInstance(error)) throw asUnusable(error);
   const { statusCode: status } = error;
   if (status === undefined) throw networkErrorIn(error) ?? error;
-  if (status < 400)
+  const answer = answerOf(error);
+  if (answer?.status === 'failed') throw reportedError(answer.error ?? 'the response failed');
+  if (status < 400 || answer)
     throw new UnusableAnswer(`the answer could not be read: ${error.message}`, { cause: error });
   const meant = ERROR_MEANINGS.find(
     ({ said, statuses }) => statuses.includes(status) && said.test(textOf(error)),
@@ -88,6 +90,24 @@ export function errorBody({ status, message, code, param }: Said): Buffer {
 
 function unsupported(message: string, param: string | null): Said {
   return { status: 400, message, code: ADAPTER_LACKS_FIELD, param, retryAfterS: null };
+}
+
+/**
+ * The answer of 200 that a provider package could not use; null for another status. The package for OpenAI's Responses
+ * has a status of its own for a failed answer, which it keeps parsed.
+ */
+function answerOf(error: APICallError): { status?: unknown; error?: unknown } | null {
+  const body: unknown = error.responseBody;
+  const kept = typeof body === 'string' && (error.statusCode ?? 0) < 400 ? parsed(body) : body;
+  return typeof kept === 'object' ? kept : null;
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return null;
+  }
 }
 
 /** An error in mid-stream has a status only if its provider package assigns one. */

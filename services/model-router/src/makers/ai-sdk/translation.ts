@@ -19,6 +19,8 @@ export interface TranslationRequest {
    * audio; the audio is `sent.body`.
    */
   body: Readonly<Record<string, unknown>>;
+  /** Names of the caller's `provider_options`, which go into the maker's request. */
+  providerOptions: readonly string[];
   /** The router's request: the upstream, whether to stream, the bytes. */
   sent: UpstreamRequest;
   /** Aborts the maker's request when the caller leaves or a timeout expires. */

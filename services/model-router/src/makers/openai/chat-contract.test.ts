@@ -1,10 +1,9 @@
-// Tests the OpenAI chat adapter against documented and recorded answers.
-import { describe, expect, test } from 'vitest';
+// Tests the chat of OpenAI's earlier models, by chat completions, against documented and recorded answers.
+import { expect, test } from 'vitest';
 import { describeChat } from '../__fixtures__/describe-chat.ts';
 import {
   CONVERSATION,
   chatFixture,
-  failureOf,
   HELLO,
   PIXEL,
   SCHEMA,
@@ -84,7 +83,11 @@ describeChat(openai, {
     ['audio', { audio: { voice: 'alloy', format: 'wav' }, modalities: ['text', 'audio'] }],
     ['functions', { functions: [] }],
     ['tools.1.type', { tools: [...TOOLS, { type: 'custom', custom: { name: 'free' } }] }],
-    ['tool_choice.type', { tools: TOOLS, tool_choice: { type: 'custom', custom: { name: 'free' } } }],
+    [
+      'provider_options.tools',
+      { provider_options: { tools: [{ type: 'custom', custom: { name: 'free' } }] } },
+    ],
+    ['provider_options.functions', { provider_options: { functions: [] } }],
   ],
   errors: {
     'error-401': { status: 401, kind: 'fault', said: /^the upstream refused our credentials/ },
@@ -116,42 +119,6 @@ test('numbers above 2^53 in the arguments of earlier calls keep their digits', (
     await call('language', { messages }, { model });
     expect(requests[0]?.json()).toMatchObject({ messages: [{}, { tool_calls: [{ function: called }] }, {}] });
   }));
-
-describe('tools of a model whose chat takes them without reasoning only', () => {
-  const asked = async (upstreamModel: string, fields: object) => {
-    let refusal: unknown = null;
-    let sent: Record<string, unknown> | undefined;
-    await withMaker(openai, [answer('tool-calls')], async ({ call, requests }) => {
-      const outcome = await call('language', { ...HELLO, ...fields }, { model: upstreamModel });
-      if (outcome.status !== 200) refusal = failureOf(outcome);
-      sent = requests[0]?.json();
-    });
-    return { refusal, sent };
-  };
-
-  test.each(['gpt-5.6', 'gpt-5.6-terra', 'gpt-5.6-luna', 'gpt-6-luna', 'gpt-6.1-terra'])(
-    '%s gets the effort none, and another effort is for a fallback',
-    async (name) => {
-      const { sent } = await asked(name, { tools: TOOLS });
-      expect(sent).toMatchObject({ tools: TOOLS, reasoning_effort: 'none' });
-      expect((await asked(name, { tools: TOOLS, reasoning_effort: 'none' })).refusal).toBeNull();
-      const { refusal } = await asked(name, { tools: TOOLS, reasoning_effort: 'low' });
-      expect(refusal).toMatchObject({ kind: 'unsupported', param: 'reasoning_effort' });
-    },
-  );
-
-  test.each(['gpt-6-astra', 'gpt-6.1-sol'])('%s always reasons: tools are for a fallback', async (name) => {
-    const { refusal } = await asked(name, { tools: TOOLS });
-    expect(refusal).toMatchObject({ kind: 'unsupported', param: 'tools' });
-  });
-
-  test('changes nothing without tools, and nothing for earlier models', async () => {
-    const plain = await asked('gpt-5.6', { reasoning_effort: 'low' });
-    expect(plain.sent).toMatchObject({ reasoning_effort: 'low' });
-    expect((await asked('gpt-6-astra', {})).sent).not.toHaveProperty('reasoning_effort');
-    expect((await asked('gpt-5.4', { tools: TOOLS })).sent).not.toHaveProperty('reasoning_effort');
-  });
-});
 
 test('a stream is asked for its usage', () =>
   withMaker(openai, [answer('stream')], async ({ call, requests }) => {

@@ -1,8 +1,8 @@
-// OpenAI: chat completions (the one of its two text APIs with the same shapes as ours), images, speech, transcription,
-// embeddings and decisions. Responses requests pass through.
+// OpenAI: chat by chat completions or Responses (chat.ts), images, speech, transcription, embeddings and decisions. Responses
+// requests pass through.
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 import { NO_ASPECT_RATIO, NO_SEED } from '../ai-sdk/image.ts';
-import { chat } from './chat.ts';
+import { chat, isResponsesModel } from './chat.ts';
 import { openaiWords } from './words.ts';
 
 /** Maximum questions per call. */
@@ -48,7 +48,7 @@ export const openai: MakerDeclaration = {
     const { createOpenAI } = await import('@ai-sdk/openai');
     const maker = createOpenAI(settings);
     return {
-      language: (id) => maker.chat(id),
+      language: (id) => (isResponsesModel(id) ? maker.responses(id) : maker.chat(id)),
       image: (id) => maker.imageModel(id),
       speech: (id) => maker.speech(id),
       transcription: (id) => maker.transcription(id),

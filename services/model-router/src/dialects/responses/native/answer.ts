@@ -1,10 +1,10 @@
 // A whole answer of OpenAI's Responses.
 import type { CatalogModel } from '@switchyard/contracts';
 import type { PricedAnswer } from '../../../answers/whole-answer.ts';
-import { UnusableAnswer } from '../../../makers/unusable-answer.ts';
+import { reportedError, UnusableAnswer } from '../../../makers/unusable-answer.ts';
 import type { InputTokens } from '../../native-dialect.ts';
 import { parseAnswer, priceAnswer } from '../../passed-answer.ts';
-import { emptiness, type OpenAiResponse, readResponsesUsage, reportedError, usageShown } from './response.ts';
+import { emptiness, type OpenAiResponse, readResponsesUsage, usageShown } from './response.ts';
 
 /** @throws UnusableAnswer when the answer is no response; ReportedError when it failed */
 export function finishResponse(model: CatalogModel, body: Buffer, inputTokens: InputTokens): PricedAnswer {

@@ -1,6 +1,5 @@
-// What is read of a `response` of OpenAI: its usage, whether it has content, and its error.
+// What is read of a `response` of OpenAI: its usage, and whether it has content.
 import { type EmptyAnswer, emptyAnswer } from '../../../answers/chat-content.ts';
-import { ReportedError } from '../../../makers/unusable-answer.ts';
 import { readUsage, type TokenUsage } from '../../../spending/pricing.ts';
 
 /** Each member may be missing. */
@@ -62,19 +61,4 @@ function hasContent(item: unknown): boolean {
 
 function hasText(part: { text?: unknown; refusal?: unknown }): boolean {
   return [part.text, part.refusal].some((text) => typeof text === 'string' && text !== '');
-}
-
-/** Codes of a failed response that are OpenAI's fault; all others are about the request (`invalid_prompt`). */
-const FAULT_CODES: ReadonlySet<unknown> = new Set([
-  ...['server_error', 'rate_limit_exceeded', 'insufficient_quota', 'vector_store_timeout'],
-  'data_residency_mismatch',
-]);
-
-/** @param error of a failed response, or of an event: it has no status, and often no type */
-export function reportedError(error: unknown): ReportedError {
-  if (typeof error !== 'object' || error === null) return new ReportedError(error);
-  const { code, type: given, ...rest } = error as { code?: unknown; type?: unknown };
-  const isOfRequest = typeof code === 'string' && !(FAULT_CODES.has(code) || /^\d+$/.test(code));
-  const type = given && given !== 'error' ? given : isOfRequest ? 'invalid_request_error' : null;
-  return new ReportedError({ ...rest, code, type });
 }

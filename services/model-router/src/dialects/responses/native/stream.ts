@@ -5,13 +5,13 @@ import { EVENT_NAMED_ERROR } from '../../../answers/sse-events.ts';
 import { withCost } from '../../../answers/usage-with-cost.ts';
 import { topLevelMembers } from '../../../json/json-members.ts';
 import { withMembers } from '../../../json/splice.ts';
-import { UnusableAnswer } from '../../../makers/unusable-answer.ts';
+import { reportedError, UnusableAnswer } from '../../../makers/unusable-answer.ts';
 import type { Price } from '../../../spending/pricing.ts';
 import type { InputTokens } from '../../native-dialect.ts';
 import { estimatedUsage } from '../../passed-answer.ts';
 import { decoded, type PassedEvents, parseEvent, type ReadEvent } from '../../passed-stream.ts';
 import { failedState } from '../response-object.ts';
-import { emptiness, type OpenAiResponse, readResponsesUsage, reportedError, usageShown } from './response.ts';
+import { emptiness, type OpenAiResponse, readResponsesUsage, usageShown } from './response.ts';
 
 interface ResponseEvent {
   type?: unknown;

@@ -3,7 +3,7 @@ import type { LanguageModelV4Content, LanguageModelV4GenerateResult } from '@ai-
 import type { ChatOptions } from '../declaration.ts';
 import { toFinishReason } from './finish-reason.ts';
 import { toAnnotation, toImage, toReasoningDetail, toToolCall } from './message-parts.ts';
-import { refusalOfCompletion } from './openai-refusal.ts';
+import { refusalOfAnswer } from './openai-refusal.ts';
 import { toUsage } from './usage.ts';
 
 export interface CompletionFrame {
@@ -20,7 +20,7 @@ export function toCompletion(
   chatOptions: ChatOptions,
 ) {
   const { content, finishReason, usage, response, providerMetadata } = result;
-  const refusal = refusalOfCompletion(response?.body);
+  const refusal = refusalOfAnswer(response?.body);
   const counted = toUsage(usage, chatOptions);
   const logprobs = providerMetadata?.openai?.logprobs;
   return {

@@ -1,14 +1,26 @@
 // OpenAI's refusals in text. The AI SDK returns them as normal text, so they are read from the maker's own answer and
-// reported as refusals. No other maker's answer has this shape.
+// reported as refusals. No other maker's answer has these shapes: a chat completion's, and a response's.
 
 /** Of a whole answer. */
-export function refusalOfCompletion(body: unknown): string | null {
-  return wordsOf(firstChoice(body)?.message);
+export function refusalOfAnswer(body: unknown): string | null {
+  return wordsOf(firstChoice(body)?.message) ?? refusalIn((body as ResponsesBody | null)?.output);
 }
 
-/** Of one chunk of a stream. */
+/** Of one chunk, or event, of a stream. */
 export function refusalOfChunk(chunk: unknown): string | null {
+  const { type, delta } = (chunk ?? {}) as { type?: unknown; delta?: unknown };
+  if (type === 'response.refusal.delta') return wordsOf({ refusal: delta });
   return wordsOf(firstChoice(chunk)?.delta);
+}
+
+interface ResponsesBody {
+  output?: unknown;
+}
+
+function refusalIn(output: unknown): string | null {
+  if (!Array.isArray(output)) return null;
+  const parts = output.flatMap((item) => (item as { content?: unknown } | null)?.content ?? []);
+  return parts.map(wordsOf).find((words) => words !== null) ?? null;
 }
 
 interface Choice {

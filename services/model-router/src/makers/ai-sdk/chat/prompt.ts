@@ -177,7 +177,9 @@ class MessageTranslator {
     if (message.refusal) parts.push({ type: 'text', text: message.refusal });
     for (const [index, call] of (message.tool_calls ?? []).entries())
       parts.push(this.#toolCall(call, `${at}.tool_calls.${index}`));
-    return parts;
+    // A text that is empty beside calls is not sent, as the AI SDK itself does not.
+    const said = parts.filter((part) => part.type !== 'text' || part.text !== '');
+    return said.length > 0 ? said : parts;
   }
 
   /** The signed thinking from `reasoning_details`, which the maker needs unchanged. */

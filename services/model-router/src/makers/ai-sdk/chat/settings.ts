@@ -73,11 +73,10 @@ const UNANSWERABLE = new Set(['audio', 'function_call', 'functions', 'n']);
 /** @throws UnsupportedField for a known field that this maker does not support. */
 export function toSettings(
   request: ChatRequest,
-  { maker, declaration, sent, passOn, put }: TranslationRequest,
+  { maker, providerOptions, passOn }: TranslationRequest,
+  chatOptions: ChatOptions,
 ): ChatSettings {
-  const chatOptions: ChatOptions = declaration.chat ?? {};
-  const needed = chatOptions.prepare?.(request, sent.upstream.model) ?? {};
-  for (const [name, value] of Object.entries(needed)) put(name, value);
+  for (const name of providerOptions) requireAllowed(name, `provider_options.${name}`, chatOptions);
   const onWire = new Set(chatOptions.onWire);
   const settings: ChatSettings = chatOptions.defaults
     ? { providerOptions: { [maker]: chatOptions.defaults } }
@@ -89,17 +88,34 @@ export function toSettings(
     const name = ownOf(SETTINGS, field);
     const option = ownOf(chatOptions.options ?? {}, field);
     if (UNANSWERABLE.has(field)) throw new UnsupportedField(field, NOT_SUPPORTED);
-    else if (onWire.has(field)) passOn(field);
-    else if (name) {
-      const convert = ownOf(CONVERTED, field);
+    if (option) settings.providerOptions = withOption(settings.providerOptions, maker, option(value));
+    const convert = ownOf(CONVERTED, field);
+    if (onWire.has(field)) {
+      // No answer has room for the call of a tool that is no function.
+      if (field === 'tools') convert?.(request, { maker, chatOptions });
+      passOn(field);
+    } else if (name) {
       const setting = convert ? convert(request, { maker, chatOptions }) : value;
       if (setting !== undefined) Object.assign(settings, { [name]: setting });
-    } else if (option) settings.providerOptions = withOption(settings.providerOptions, maker, option(value));
-    else if (!known)
+    } else if (option) continue;
+    else if (!known) {
+      requireAllowed(field, field, chatOptions);
       passOn(field); // unknown field: for the maker to judge
-    else if (!NOTES.has(field)) throw new UnsupportedField(field, NOT_SUPPORTED);
+    } else if (!NOTES.has(field)) throw new UnsupportedField(field, NOT_SUPPORTED);
   }
+  const { outputTokensMin: least = 0 } = chatOptions;
+  if ((settings.maxOutputTokens ?? least) < least)
+    throw new UnsupportedField(
+      'max_tokens',
+      `This model needs ${least} output tokens or more. Raise max_tokens or the budget.`,
+    );
   return settings;
+}
+
+/** @throws UnsupportedField for a member of the maker's own body that callers may not set */
+function requireAllowed(member: string, at: string, { refused = {} }: ChatOptions): void {
+  const advice = ownOf(refused, member);
+  if (advice !== undefined) throw new UnsupportedField(at, advice);
 }
 
 /** The value in a table; callers may name a field like a member of every object, such as `constructor`. */

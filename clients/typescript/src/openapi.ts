@@ -272,7 +272,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the models of the catalog
+         * List the models of the catalog that the key may use
          * @description Any valid key may.
          */
         get: operations["listModels"];
@@ -7371,6 +7371,12 @@ export interface operations {
                 after?: string;
                 /** @description Another name of `after` */
                 cursor?: string;
+                /** @description Only of this type */
+                type?: components["schemas"]["ModelType"];
+                /** @description Only of this maker (`owned_by`) */
+                maker?: string;
+                /** @description Only those that can, or cannot, be called here */
+                available?: "true" | "false";
             };
             header?: never;
             path?: never;

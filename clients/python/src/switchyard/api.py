@@ -83,9 +83,9 @@ class Api:
         """Turn speech into text (OpenAI’s shape, or the audio as base64 in JSON)."""
         return self._http.json("POST", "/v1/audio/transcriptions", json=body, idempotency_key=idempotency_key)
 
-    def list_models(self, *, limit: int | None = None, after: str | None = None, cursor: str | None = None) -> types.ModelList:
-        """List the models of the catalog."""
-        return self._http.json("GET", "/v1/models", query={"limit": limit, "after": after, "cursor": cursor})
+    def list_models(self, *, limit: int | None = None, after: str | None = None, cursor: str | None = None, type: Literal["language", "image", "video", "speech", "transcription", "embedding", "decision", "rerank"] | None = None, maker: str | None = None, available: Literal["true", "false"] | None = None) -> types.ModelList:
+        """List the models of the catalog that the key may use."""
+        return self._http.json("GET", "/v1/models", query={"limit": limit, "after": after, "cursor": cursor, "type": type, "maker": maker, "available": available})
 
     def get_model(self, maker: str, name: str) -> types.Model:
         """One model."""

@@ -47,12 +47,15 @@ const LISTS: readonly Tool[] = [
     readOnly: true,
     input: z.strictObject({ type: modelType.describe('Type of the models') }),
     async run({ type }, api) {
-      const { data }: { data: ModelObject[] } = await api.json('GET', '/v1/models');
-      const found = data.filter((one) => one.type === type && one.available);
-      const models = found
-        .slice(0, MODELS_MAX)
-        .map(({ id, description, pricing, limits }) => ({ id, description, pricing, limits }));
-      return { result: { models, has_more: found.length > MODELS_MAX } };
+      const path = `/v1/models?type=${type}&available=true&limit=${MODELS_MAX}`;
+      const { data, has_more }: { data: ModelObject[]; has_more: boolean } = await api.json('GET', path);
+      const models = data.map(({ id, description, pricing, limits }) => ({
+        id,
+        description,
+        pricing,
+        limits,
+      }));
+      return { result: { models, has_more } };
     },
   }),
 ];

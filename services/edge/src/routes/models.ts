@@ -1,18 +1,28 @@
 import { type Bus, request } from '@switchyard/bus';
 import {
   type KeyRecord,
+  type ModelObject,
+  mayUse,
   modelList,
   modelObject,
+  modelType,
   pageFrom,
   ServiceError,
   shortListQuery,
 } from '@switchyard/contracts';
 import { z } from 'zod';
-import type { Spending } from '../auth/spending.ts';
+import { requireModels, type Spending } from '../auth/spending.ts';
 import { jsonRoute, type Route } from '../http/route.ts';
 
+/** Characters of a maker's name, as in the ids of models. */
+const MAKER_LENGTH_MAX = 64;
 /** Unlike other lists, this one ignores what it does not know: clients of many services ask for it. */
-const modelsQuery = z.object(shortListQuery.shape);
+const modelsQuery = z.object({
+  ...shortListQuery.shape,
+  type: modelType.optional().describe('Only of this type'),
+  maker: z.string().min(1).max(MAKER_LENGTH_MAX).optional().describe('Only of this maker (`owned_by`)'),
+  available: z.enum(['true', 'false']).optional().describe('Only those that can, or cannot, be called here'),
+});
 const params = z.object({
   maker: z.string().describe('The part of its id before the slash'),
   name: z.string().describe('The part after it, which may have slashes of its own'),
@@ -33,6 +43,7 @@ export function modelRoutes({ bus, spending }: ModelRoutesDeps): Route[] {
       throw new ServiceError('model_not_found', `Model not found: ${id}. GET /v1/models lists all models.`, {
         param: 'model',
       });
+    requireModels(key, [id]);
     return model;
   };
   return [
@@ -42,11 +53,14 @@ export function modelRoutes({ bus, spending }: ModelRoutesDeps): Route[] {
         path: '/v1/models',
         permission: 'any',
         tag: 'Models',
-        summary: 'List the models of the catalog',
+        summary: 'List the models of the catalog that the key may use',
         request: { query: modelsQuery },
         response: { status: 200, description: 'The models', body: modelList },
       },
-      async ({ key, query }) => pageFrom(await list(key), query, ({ id }) => id),
+      async ({ key, query }) => {
+        const models = (await list(key)).filter((model) => mayUse(key, model.id) && isAsked(model, query));
+        return pageFrom(models, query, ({ id }) => id);
+      },
     ),
     jsonRoute(
       {
@@ -58,7 +72,7 @@ export function modelRoutes({ bus, spending }: ModelRoutesDeps): Route[] {
         summary: 'One model',
         request: { params },
         response: { status: 200, description: 'The model', body: modelObject },
-        errors: ['model_not_found'],
+        errors: ['model_not_allowed', 'model_not_found'],
       },
       ({ key, params: { maker, name } }) => find(key, `${maker}/${name}`),
     ),
@@ -71,9 +85,17 @@ export function modelRoutes({ bus, spending }: ModelRoutesDeps): Route[] {
         summary: 'One model, its id with the slash encoded, as OpenAI’s clients ask for it',
         request: { params: encodedParams },
         response: { status: 200, description: 'The model', body: modelObject },
-        errors: ['model_not_found'],
+        errors: ['model_not_allowed', 'model_not_found'],
       },
       ({ key, params: { model } }) => find(key, model),
     ),
   ];
+}
+
+function isAsked(model: ModelObject, { type, maker, available }: z.infer<typeof modelsQuery>): boolean {
+  return (
+    (type === undefined || model.type === type) &&
+    (maker === undefined || model.owned_by === maker) &&
+    (available === undefined || String(model.available) === available)
+  );
 }

@@ -83,9 +83,9 @@ class AsyncApi:
         """Turn speech into text (OpenAI’s shape, or the audio as base64 in JSON)."""
         return await self._http.json("POST", "/v1/audio/transcriptions", json=body, idempotency_key=idempotency_key)
 
-    async def list_models(self, *, limit: int | None = None, after: str | None = None, cursor: str | None = None) -> types.ModelList:
-        """List the models of the catalog."""
-        return await self._http.json("GET", "/v1/models", query={"limit": limit, "after": after, "cursor": cursor})
+    async def list_models(self, *, limit: int | None = None, after: str | None = None, cursor: str | None = None, type: Literal["language", "image", "video", "speech", "transcription", "embedding", "decision", "rerank"] | None = None, maker: str | None = None, available: Literal["true", "false"] | None = None) -> types.ModelList:
+        """List the models of the catalog that the key may use."""
+        return await self._http.json("GET", "/v1/models", query={"limit": limit, "after": after, "cursor": cursor, "type": type, "maker": maker, "available": available})
 
     async def get_model(self, maker: str, name: str) -> types.Model:
         """One model."""

@@ -96,7 +96,7 @@ function lifecycleRoute(
       response: { status: 200, description, body: computerObject },
       errors: [
         ...(verb === 'start'
-          ? (['insufficient_funds', 'budget_exceeded', 'computer_not_running'] as const)
+          ? (['insufficient_funds', 'budget_exceeded', 'image_unavailable', 'computer_not_running'] as const)
           : []),
         'computer_not_found',
         'computer_busy',

@@ -166,6 +166,7 @@ describeChat(openai, {
     'error-400': { status: 400, kind: 'rejected', said: /does not support 0.2/ },
     'error-503': { status: 503, kind: 'fault' },
     'error-too-long': { status: 400, kind: 'too_long' },
+    'error-unverified': { status: 403, kind: 'fault', said: /^the upstream refused our credentials/ },
     'error-refused': { status: 400, kind: 'rejected', said: /usage policy/ },
   },
 });

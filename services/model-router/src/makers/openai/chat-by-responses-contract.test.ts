@@ -183,9 +183,9 @@ test.each(['gpt-5.4', 'gpt-5.5', 'gpt-5.6-terra', 'gpt-6-astra', 'gpt-6.1-sol', 
 );
 
 test.each([
-  ['whole', 'tool-calls'],
-  ['streamed', 'tool-calls-stream'],
-])('the next turn of a tool loop has the reasoning of the last, once: %s', (_, name) =>
+  ['whole', 'tool-calls', [REASONING]],
+  ['streamed', 'tool-calls-stream', ['**Two places**', '\n\nOne call each.']],
+])('the next turn of a tool loop has the reasoning of the last, once: %s', (_, name, summary) =>
   withMaker(openai, [answer(name), answer('text')], async ({ call, requests }) => {
     const stream = name.endsWith('stream');
     const first = await call('language', { ...HELLO, tools: TOOLS, stream }, { model });
@@ -197,10 +197,7 @@ test.each([
       {
         ...{ type: 'reasoning', id: expect.stringMatching(/^rs_/) },
         encrypted_content: expect.stringMatching(/^gAAAA.{100,}/),
-        summary: [
-          { type: 'summary_text', text: '**Two places**' },
-          { type: 'summary_text', text: '\n\nOne call each.' },
-        ],
+        summary: summary.map((text) => ({ type: 'summary_text', text })),
       },
       sentCall('call_abc', 'Oslo'),
       sentCall('call_def', 'Rome'),

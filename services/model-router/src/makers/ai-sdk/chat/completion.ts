@@ -1,4 +1,5 @@
 // The AI SDK's whole answer as OpenAI's `chat.completion`.
+import { isDeepStrictEqual } from 'node:util';
 import type { LanguageModelV4Content, LanguageModelV4GenerateResult } from '@ai-sdk/provider';
 import type { ChatOptions } from '../declaration.ts';
 import { toFinishReason } from './finish-reason.ts';
@@ -55,12 +56,25 @@ function toMessage(content: readonly LanguageModelV4Content[], refusal: string |
     ...(thoughts !== '' && { reasoning_content: thoughts }),
     ...listed(
       'reasoning_details',
-      reasoning.map((one) => toReasoningDetail(one.text, one.providerMetadata)),
+      joined(reasoning).map((one) => toReasoningDetail(one.text, one.providerMetadata)),
     ),
     ...listed('tool_calls', content.filter((part) => part.type === 'tool-call').map(toToolCall)),
     ...listed('annotations', content.filter((part) => part.type === 'source').map(toAnnotation)),
     ...listed('images', content.filter((part) => part.type === 'file').map(toImage)),
   };
+}
+
+type Thought = Extract<LanguageModelV4Content, { type: 'reasoning' }>;
+
+/** The parts of one summary have the same metadata, which may be long; it is needed once. */
+function joined(reasoning: readonly Thought[]): Thought[] {
+  const thoughts: Thought[] = [];
+  for (const one of reasoning) {
+    const last = thoughts.at(-1);
+    if (last && isDeepStrictEqual(last.providerMetadata, one.providerMetadata)) last.text += one.text;
+    else thoughts.push({ ...one });
+  }
+  return thoughts;
 }
 
 /** A member that is left out when it is empty. */

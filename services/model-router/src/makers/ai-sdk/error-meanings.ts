@@ -32,8 +32,6 @@ export const ERROR_MEANINGS: readonly Meaning[] = [
     status: 402,
     code: null,
   },
-  // OpenAI, of summaries of reasoning.
-  { statuses: [400], said: /organization must be verified/i, status: 403, code: null },
   // The caller names the voice: ElevenLabs sends 404 only for an unknown voice.
   { statuses: [404], said: /voice_not_found/, status: 400, code: 'voice_not_found' },
   { statuses: [400], said: /User location is not supported/i, status: 403, code: null },

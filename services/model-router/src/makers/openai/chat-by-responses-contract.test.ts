@@ -61,7 +61,7 @@ describeChat(openai, {
       ...sameName,
       model,
       max_output_tokens: 64,
-      reasoning: { effort: 'low', summary: 'detailed' },
+      reasoning: { effort: 'low' },
       text: {
         verbosity: 'low',
         format: { type: 'json_schema', name: 'sum', strict: false, schema: SCHEMA },
@@ -166,7 +166,6 @@ describeChat(openai, {
     'error-400': { status: 400, kind: 'rejected', said: /does not support 0.2/ },
     'error-503': { status: 503, kind: 'fault' },
     'error-too-long': { status: 400, kind: 'too_long' },
-    'error-unverified': { status: 403, kind: 'fault', said: /^the upstream refused our credentials/ },
     'error-refused': { status: 400, kind: 'rejected', said: /usage policy/ },
   },
 });

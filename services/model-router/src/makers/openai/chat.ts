@@ -58,8 +58,9 @@ const responses: ChatOptions = {
     verbosity: (verbosity) => ({ textVerbosity: String(verbosity) }),
   },
   outputTokensMin: 16,
-  // Without storage OpenAI returns the reasoning encrypted, to be sent back.
-  defaults: { store: false },
+  // Without storage OpenAI returns the reasoning encrypted, to be sent back. It refuses a request for a summary of an
+  // organization that it has not verified.
+  defaults: { store: false, reasoningSummary: null },
   // As POST /v1/responses refuses them: they bring input or tools that are not in the price, or leave no answer.
   refused: {
     background: UNREADABLE,

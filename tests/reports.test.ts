@@ -195,6 +195,7 @@ test('tags divide the bill exactly; Logs and events carry them, the client’s r
     ...{ tags: { team: 'search', user: '42' }, client_request_id: 'mine-1', traceparent },
   });
   expect((await json('/v1/logs?tag=team:ads')).data).toHaveLength(3);
+  expect((await json('/v1/logs?client_request_id=mine-1')).data.map(({ id }) => id)).toEqual([tagged.id]);
   const stream = await get(`/v1/events?since=0&type=call.completed`);
   const event = await lineWith(stream, tagged.id);
   expect(JSON.parse(event.slice('data: '.length))).toMatchObject({

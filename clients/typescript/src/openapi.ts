@@ -9814,6 +9814,8 @@ export interface operations {
                 tag?: string;
                 /** @description Only the call of this X-Request-Id, and its refunds */
                 request_id?: string;
+                /** @description Only calls with this X-Client-Request-Id */
+                client_request_id?: string;
                 /** @description json, csv (RFC 4180) or ndjson (a JSON object a line); default: what `Accept` asks for */
                 format?: "json" | "csv" | "ndjson";
             };

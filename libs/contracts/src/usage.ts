@@ -1,6 +1,6 @@
 // Usage, and the queries of Logs: GET /v1/usage and /v1/logs. A line of Logs is in log-entry.ts.
 import { z } from 'zod';
-import { tagFilter, tagGroup } from './caller-context.ts';
+import { CLIENT_REQUEST_ID_LENGTH_MAX, tagFilter, tagGroup } from './caller-context.ts';
 import { dollars } from './dollars.ts';
 import { listQuery } from './lists.ts';
 import { logStatus, quantities } from './log-entry.ts';
@@ -114,6 +114,12 @@ export const logsQuery = listQuery.extend({
   cost_max: cost.describe('Only those that cost this much or less, in US dollars'),
   tag: tagFilter.optional(),
   request_id: filter.describe('Only the call of this X-Request-Id, and its refunds'),
+  client_request_id: z
+    .string()
+    .min(1)
+    .max(CLIENT_REQUEST_ID_LENGTH_MAX)
+    .optional()
+    .describe('Only calls with this X-Client-Request-Id'),
 });
 export type LogsQuery = z.infer<typeof logsQuery>;
 

@@ -355,9 +355,9 @@ class Api:
         """What was used and what it cost; every answered call and ended minute is in it."""
         return self._http.json("GET", "/v1/usage", query={"from": from_, "to": to, "interval": interval, "group_by": group_by, "tz": tz, "key": key, "type": type, "model": model, "maker": maker, "computer": computer, "status": status})
 
-    def list_logs(self, *, limit: int | None = None, after: str | None = None, cursor: str | None = None, from_: str | None = None, to: str | None = None, key: str | None = None, type: str | None = None, model: str | None = None, computer: str | None = None, status: Literal["ok", "refused", "error", "cancelled", "voided"] | None = None, cost_min: float | None = None, cost_max: float | None = None, tag: str | None = None, request_id: str | None = None) -> types.LogList:
+    def list_logs(self, *, limit: int | None = None, after: str | None = None, cursor: str | None = None, from_: str | None = None, to: str | None = None, key: str | None = None, type: str | None = None, model: str | None = None, computer: str | None = None, status: Literal["ok", "refused", "error", "cancelled", "voided"] | None = None, cost_min: float | None = None, cost_max: float | None = None, tag: str | None = None, request_id: str | None = None, client_request_id: str | None = None) -> types.LogList:
         """Every call and every minute of a computer, newest first."""
-        return self._http.json("GET", "/v1/logs", query={"limit": limit, "after": after, "cursor": cursor, "from": from_, "to": to, "key": key, "type": type, "model": model, "computer": computer, "status": status, "cost_min": cost_min, "cost_max": cost_max, "tag": tag, "request_id": request_id})
+        return self._http.json("GET", "/v1/logs", query={"limit": limit, "after": after, "cursor": cursor, "from": from_, "to": to, "key": key, "type": type, "model": model, "computer": computer, "status": status, "cost_min": cost_min, "cost_max": cost_max, "tag": tag, "request_id": request_id, "client_request_id": client_request_id})
 
     def get_log(self, request_id: str) -> types.LogEntry:
         """One call, with every attempt that was made."""

@@ -42,6 +42,12 @@ export const INDEXES = {
       keys: { org: 1, tags: 1, at: -1, _id: -1 },
       options: { partialFilterExpression: { tags: { $exists: true } } },
     },
+    // logs.list?client_request_id=; contains only calls with one
+    {
+      name: 'org_client_request_id_at',
+      keys: { org: 1, client_request_id: 1, at: -1, _id: -1 },
+      options: { partialFilterExpression: { client_request_id: { $exists: true } } },
+    },
     // logs.list?cost_min=&cost_max= when few rows are in the range; otherwise `org_at`. account.audit: rows with a cost
     { name: 'org_cost_at', keys: { org: 1, cost: 1, at: -1, _id: -1 } },
     // logs.list?request_id=: the refunds of a call; contains only refunds

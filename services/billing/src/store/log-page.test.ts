@@ -22,8 +22,9 @@ const EVENTS = [
     model: 'acme/e',
     status: 'cancelled',
     tags: { team: 'search', user: '42' },
+    client_request_id: 'mine-1',
   }),
-  refused('req_3', { time: later }),
+  refused('req_3', { time: later, client_request_id: 'mine-1' }),
   metered('cmp_1', 0, 20n, { key_id: 'key_2' }),
   videoCharged('vid_1', 800_000_000n, { time: later }),
   videoRefunded('vid_1', 800_000_000n, { time: later }),
@@ -55,6 +56,8 @@ describe('a filter finds', () => {
     [{ cost_max: -0.8 }, ['vid_1:refund']],
     [{ request_id: 'req_of_vid_1' }, ['req_of_vid_1', 'vid_1:refund']],
     [{ request_id: 'req_none' }, []],
+    [{ client_request_id: 'mine-1' }, ['req_2', 'req_3']],
+    [{ client_request_id: 'mine' }, []],
     [{ from: later.toISOString() }, ['req_3', 'req_of_vid_1', 'vid_1:refund']],
     [{ to: later.toISOString(), key: 'key_2', cost_min: 0.00000001 }, ['cmp_1:1:0']],
   ])('%o', async (query, ids) => {
@@ -95,6 +98,7 @@ describe('each filter has its index', () => {
     from: { from: TIME.toISOString() },
     to: { to: TIME.toISOString() },
     request_id: { request_id: 'r' },
+    client_request_id: { client_request_id: 'c' },
   };
 
   test.each(Object.entries(ASKED) as [keyof typeof ASKED, LogsQuery][])('%s', (filter, query) => {

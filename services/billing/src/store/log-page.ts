@@ -39,6 +39,7 @@ export const INDEX_OF_FILTER = {
   computer: 'org_computer_at',
   status: 'org_status_at',
   tag: 'org_tags_at',
+  client_request_id: 'org_client_request_id_at',
   // For a range with many rows the server uses `org_at` instead: it tries both on the first rows.
   cost_min: 'org_cost_at',
   cost_max: 'org_cost_at',
@@ -57,10 +58,11 @@ export const INDEX_OF_FILTER = {
  * @throws ServiceError `invalid_request` naming a reversed range or an unreadable value
  */
 export function logFilter(org: string, query: LogsQuery, position: Position | null = null): Filter<LogRow> {
-  const { key, type, model: models, computer, status, tag: tags, request_id: request } = query;
-  const exact = Object.entries({ key, type, models, computer, status, tags });
+  const { key, type, model: models, computer, status, tag: tags, client_request_id } = query;
+  const exact = Object.entries({ key, type, models, computer, status, tags, client_request_id });
   const given = Object.fromEntries(exact.filter(([, value]) => value !== undefined));
   const conditions: Filter<LogRow>[] = [];
+  const request = query.request_id;
   if (request !== undefined) conditions.push({ $or: [{ _id: request }, { corrects: request }] });
   if (position) {
     const { at, _id: id } = position;

@@ -40,8 +40,8 @@ async function call(method: string, path: string, body?: object): Promise<any> {
   return (await ask(method, path, body)).json();
 }
 
-async function createComputer(): Promise<string> {
-  const made = await call('POST', '/computers', { cpu: 0.25, memory_mb: 512 });
+async function createComputer(wish: object = {}): Promise<string> {
+  const made = await call('POST', '/computers', { cpu: 0.25, memory_mb: 512, ...wish });
   if (made.id === undefined) throw new Error(JSON.stringify(made));
   return made.id;
 }
@@ -53,7 +53,7 @@ async function letGo(answer: Response): Promise<void> {
 
 const look = (id: string) => call('GET', `/computers/${id}`);
 
-test('a connection, a terminal, a streamed and a plain command keep computers running; reads do not', async () => {
+test('a connection, a terminal, a command and an idle time of its own keep computers running; reads do not', async () => {
   const leave = new AbortController();
   // Each starts as soon as its own computer exists, before the idle window is over.
   const withPort = async () => {
@@ -87,6 +87,7 @@ test('a connection, a terminal, a streamed and a plain command keep computers ru
   const used = await Promise.all([withPort(), withTerminal(), withStream(), withCommand()]);
   const busy = used.map(({ id }) => id);
 
+  const patient = await createComputer({ idle_stop_minutes: 30 });
   const unused = await createComputer();
   const looks = async (id: string) => {
     await Promise.all([call('GET', '/computers'), call('GET', `/computers/${id}/metrics`)]);
@@ -96,6 +97,9 @@ test('a connection, a terminal, a streamed and a plain command keep computers ru
     .poll(() => looks(unused), { timeout: IDLE_STOP_MS_MAX })
     .toMatchObject({ status: 'stopped', stop_reason: 'idle' });
   for (const id of busy) expect(await look(id)).toMatchObject({ status: 'running', idle_since: null });
+  const idle = await look(patient);
+  expect(idle).toMatchObject({ status: 'running', idle_stop_minutes: 30 });
+  expect(Date.parse(idle.stops_at) - Date.parse(idle.idle_since)).toBe(30 * 60_000);
 
   leave.abort();
   for (const one of used) await one.leave();

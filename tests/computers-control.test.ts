@@ -103,7 +103,9 @@ describe('a computer', () => {
   test('is created as asked, listed, shown and deleted; its key pays', async () => {
     const before = clock.now();
     const metadata = { team: 'search' };
-    const computer = await create({ name: 'mine', cpu: 0.5, memory_mb: 768, metadata });
+    const computer = await create({
+      ...{ name: 'mine', cpu: 0.5, memory_mb: 768, idle_stop_minutes: 3, metadata },
+    });
     expect(computer).toEqual({
       id: expect.stringMatching(/^cmp_/),
       object: 'computer',
@@ -112,13 +114,14 @@ describe('a computer', () => {
       image: 'switchyard/sandbox-computer:latest',
       cpu: 0.5,
       memory_mb: 768,
+      idle_stop_minutes: 3,
       metadata,
       created_at: new Date(before).toISOString(),
       minutes: 0,
       cost: 0,
       stop_reason: null,
       idle_since: new Date(before).toISOString(),
-      stops_at: new Date(before + 120_000).toISOString(),
+      stops_at: new Date(before + 180_000).toISOString(),
       error: null,
     });
     expect(await get(computer.id)).toEqual(computer);

@@ -1946,6 +1946,8 @@ export interface components {
             cpu: number;
             /** @description MiB of memory */
             memory_mb: number;
+            /** @description Idle minutes after which it stops by itself */
+            idle_stop_minutes: number;
             /** @description Its tags: those given, and those of the request and the key that made it */
             metadata: {
                 [key: string]: string;
@@ -2103,7 +2105,7 @@ export interface components {
                 /** @description What is in it */
                 name: string;
             }[];
-            /** @description Minutes without a command after which a computer stops by itself */
+            /** @description Idle minutes after which a computer stops by itself, where its request does not say: it may ask for 1 to `max_lifetime_minutes` */
             idle_stop_minutes: number;
             /** @description Minutes from its start after which it stops by itself */
             max_lifetime_minutes: number;
@@ -2974,6 +2976,8 @@ export interface components {
             cpu?: number;
             /** @description MiB of memory, within the range and in the steps of the options; default there too */
             memory_mb?: number;
+            /** @description Minutes without a command, a file access or an open connection after which it stops by itself: at most `max_lifetime_minutes` of the options; default there too */
+            idle_stop_minutes?: number;
             /** @description Tags of its minutes in Usage and Logs, besides those of the request and its key */
             metadata?: {
                 [key: string]: string;

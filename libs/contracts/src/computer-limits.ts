@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { ComputerOptions } from './computer-options.ts';
 import type { ComputerRates } from './computer-record.ts';
-import { STANDARD_IMAGE } from './computers.ts';
+import { type ComputerSpec, STANDARD_IMAGE } from './computers.ts';
 import { COMMAND_TIMEOUT_S_DEFAULT } from './exec-request.ts';
 
 const CPU_MIN = 0.25;
@@ -73,12 +73,16 @@ interface Range {
   readonly default: number;
 }
 
-export interface ComputerLimits {
+/** When a computer stops by itself. */
+export interface TimedStops {
+  readonly idleStopMs: number;
+  readonly maxLifetimeMs: number;
+}
+
+export interface ComputerLimits extends TimedStops {
   readonly cpu: Range;
   readonly memoryMb: Range;
   readonly burst: { readonly cpu: number; readonly memoryMb: number };
-  readonly idleStopMs: number;
-  readonly maxLifetimeMs: number;
   readonly commandTimeoutS: number;
   readonly maxComputers: number;
   readonly diskGb: number;
@@ -112,6 +116,15 @@ export function toComputerLimits(env: z.infer<typeof computerLimitsEnv>): Comput
       per_gb_disk_minute: env.SWITCHYARD_PRICE_PER_GB_DISK_MINUTE,
     },
   };
+}
+
+/** The limits of one computer: its own idle time, where its request gave one. */
+export function timedStopsOf(
+  { idle_stop_minutes }: ComputerSpec,
+  { idleStopMs, maxLifetimeMs }: TimedStops,
+): TimedStops {
+  if (idle_stop_minutes === undefined) return { idleStopMs, maxLifetimeMs };
+  return { idleStopMs: idle_stop_minutes * 60_000, maxLifetimeMs };
 }
 
 /** The answer of GET /v1/computers/options. A fraction of a minute, set for tests, shows its ceiling. */

@@ -89,6 +89,19 @@ describe('a record', () => {
     });
   });
 
+  test('with an idle time of its own stops by that; another has the one of its host, in whole minutes', () => {
+    expect(shown({ idle_stop_minutes: 1 })).toMatchObject({
+      idle_stop_minutes: 1,
+      stops_at: '2026-11-21T12:02:00.000Z',
+    });
+    expect(shown({ idle_stop_minutes: 480 }).stops_at).toBe('2026-11-21T12:04:00.000Z');
+    const limits = { ...view.limits, idleStopMs: 90_000 };
+    expect(toComputerObject(record, { ...view, limits })).toMatchObject({
+      idle_stop_minutes: 2,
+      stops_at: '2026-11-21T12:02:30.000Z',
+    });
+  });
+
   test('of a silent host is unreachable, whatever it says', () => {
     expect(toComputerObject(record, { ...view, hostSilent: true })).toMatchObject({
       status: 'unreachable',

@@ -1,10 +1,11 @@
 // How a computer's record is shown to its owner: one mapping for control (list, get) and the agents (start, stop).
-import type { ComputerLimits } from './computer-limits.ts';
+import { type TimedStops, timedStopsOf } from './computer-limits.ts';
 import type { ComputerRecord } from './computer-record.ts';
 import type { ComputerObject, ComputerStatus } from './computers.ts';
 
 interface ComputerView {
-  readonly limits: Pick<ComputerLimits, 'idleStopMs' | 'maxLifetimeMs'>;
+  /** Of its host. */
+  readonly limits: TimedStops;
   /** Dollars of `record.cost_nano`. */
   readonly cost: number;
   /** Its host has been silent for HOST_SILENT_MS_MAX. */
@@ -22,6 +23,7 @@ export function isShown({ state, progress }: ComputerRecord): boolean {
 export function toComputerObject(record: ComputerRecord, view: ComputerView): ComputerObject {
   const status = view.hostSilent ? 'unreachable' : statusOf(record);
   const running = status === 'running';
+  const limits = timedStopsOf(record, view.limits);
   return {
     id: record.id,
     object: 'computer',
@@ -30,13 +32,14 @@ export function toComputerObject(record: ComputerRecord, view: ComputerView): Co
     image: record.image,
     cpu: record.cpu,
     memory_mb: record.memory_mb,
+    idle_stop_minutes: Math.ceil(limits.idleStopMs / 60_000),
     metadata: record.metadata ?? {},
     created_at: record.created_at,
     minutes: record.minutes,
     cost: view.cost,
     stop_reason: running ? null : record.stop_reason,
     idle_since: running ? record.last_activity_at : null,
-    stops_at: running ? stopsAt(record, view.limits) : null,
+    stops_at: running ? stopsAt(record, limits) : null,
     error: record.error,
     ...(record.state === 'creating' && record.progress ? { progress: record.progress } : {}),
   };
@@ -58,7 +61,7 @@ function statusOf(record: ComputerRecord): ComputerStatus {
 }
 
 /** The end of its lifetime, or of the idle window if no command comes: whichever is sooner. */
-function stopsAt(record: ComputerRecord, limits: ComputerView['limits']): string | null {
+function stopsAt(record: ComputerRecord, limits: TimedStops): string | null {
   if (!record.run) return null;
   const lifetimeEnd = Date.parse(record.run.started_at) + limits.maxLifetimeMs;
   const idleEnd =

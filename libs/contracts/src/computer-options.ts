@@ -22,7 +22,11 @@ export const computerOptions = z.object({
       }),
     )
     .describe('Images available without a pull'),
-  idle_stop_minutes: z.int().describe('Minutes without a command after which a computer stops by itself'),
+  idle_stop_minutes: z
+    .int()
+    .describe(
+      'Idle minutes after which a computer stops by itself, where its request does not say: it may ask for 1 to `max_lifetime_minutes`',
+    ),
   max_lifetime_minutes: z.int().describe('Minutes from its start after which it stops by itself'),
   command_timeout_seconds: z.int().describe('The longest `timeout` of a command'),
   max_computers: z.int().describe('Computers of one org, stopped ones included'),

@@ -52,6 +52,13 @@ export const createComputerRequest = z
       .number()
       .optional()
       .describe('MiB of memory, within the range and in the steps of the options; default there too'),
+    idle_stop_minutes: z
+      .int()
+      .min(1)
+      .optional()
+      .describe(
+        'Minutes without a command, a file access or an open connection after which it stops by itself: at most `max_lifetime_minutes` of the options; default there too',
+      ),
     metadata: tags
       .optional()
       .describe('Tags of its minutes in Usage and Logs, besides those of the request and its key'),
@@ -87,6 +94,7 @@ export const computerObject = z.object({
   image: z.string().describe('The image that it started from'),
   cpu: z.number().describe('Cores'),
   memory_mb: z.int().describe('MiB of memory'),
+  idle_stop_minutes: z.int().describe('Idle minutes after which it stops by itself'),
   metadata: tags.describe('Its tags: those given, and those of the request and the key that made it'),
   created_at: z.iso.datetime().describe('When it was created'),
   minutes: z.number().describe('Minutes charged so far'),

@@ -48,9 +48,9 @@ async function expectTakenBack({ id, container }: ComputerRecord, next: TestAgen
 const NOON = Date.parse('2026-11-21T12:00:00Z');
 
 /** Creates a computer at noon and kills its agent so much later. Returns the record that the agent left. */
-async function createAndKill(laterMs = 0): Promise<ComputerRecord> {
+async function createAndKill(laterMs = 0, change: Partial<ComputerRecord> = {}): Promise<ComputerRecord> {
   const doomed = await startDoomed(NOON);
-  const { id } = await doomed.host.create();
+  const { id } = await doomed.host.create(change);
   await doomed.pass(laterMs);
   await doomed.kill();
   return (await doomed.host.record(id))!;
@@ -104,6 +104,16 @@ test('a command after a crash waits for its own computer, and for no other one t
     heard.resolve();
     socket.close();
   }
+});
+
+test('a computer with an idle time of its own keeps it after a crash', async () => {
+  const { id } = await createAndKill(30_000, { idle_stop_minutes: 4 });
+  const next = await agents.startSuccessor(NOON + 31_000);
+  await next.pass(209_999); // the second without an agent does not count
+  expect((await next.record(id))?.state).toBe('running');
+  await next.pass(1);
+  const stopped = await next.recordWhen(id, ({ state }) => state === 'stopped');
+  expect(stopped.stop_reason).toBe('idle');
 });
 
 describe('minutes', () => {

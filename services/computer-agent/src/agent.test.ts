@@ -331,6 +331,23 @@ describe('stopping by itself', () => {
     expect(changes(id)).toEqual(['computer.created', 'computer.stopped(idle)']);
   });
 
+  test('after an idle time of its own, in every run', async () => {
+    const { id } = await testAgent.create({ idle_stop_minutes: 4 });
+    await testAgent.pass(239_999);
+    expect((await testAgent.record(id))?.state).toBe('running');
+    await testAgent.pass(1);
+    const record = await testAgent.recordWhen(id, ({ state }) => state === 'stopped');
+    expect(record).toMatchObject({ stop_reason: 'idle', minutes: 4 });
+    expect(await testAgent.ask('start', id)).toMatchObject({
+      idle_stop_minutes: 4,
+      stops_at: new Date(testAgent.clock.now() + 240_000).toISOString(),
+    });
+    await testAgent.pass(239_999);
+    expect((await testAgent.record(id))?.state).toBe('running');
+    await testAgent.pass(1);
+    await testAgent.recordWhen(id, ({ state }) => state === 'stopped');
+  });
+
   test('not while a command runs, however long', async () => {
     const { id } = await testAgent.create();
     const running = testAgent.exec(id, 'touch begun; until [ -e go ]; do sleep 0.01; done');

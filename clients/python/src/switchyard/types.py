@@ -315,6 +315,7 @@ class CreateComputerRequest(TypedDict):
     image: NotRequired[str]
     cpu: NotRequired[float]
     memory_mb: NotRequired[float]
+    idle_stop_minutes: NotRequired[int]
     metadata: NotRequired[dict[str, str]]
     stream: NotRequired[bool]
 
@@ -1397,6 +1398,7 @@ class CreateComputerOptions(TypedDict):
     image: NotRequired[str]
     cpu: NotRequired[float]
     memory_mb: NotRequired[float]
+    idle_stop_minutes: NotRequired[int]
     metadata: NotRequired[dict[str, str]]
 
 
@@ -1458,6 +1460,7 @@ class Computer(TypedDict):
     image: str
     cpu: float
     memory_mb: int
+    idle_stop_minutes: int
     metadata: dict[str, str]
     created_at: str
     minutes: float

@@ -3,7 +3,7 @@
 //   hold its first minute -> reserve a container -> record it and the run -> start it -> record `running`
 //
 // The caller then publishes the event. A failure leaves no container, no run and no holds.
-import type { ComputerRun, CreationProgress } from '@switchyard/contracts';
+import { type ComputerRun, type CreationProgress, timedStopsOf } from '@switchyard/contracts';
 import type { Container } from '../computer/container.ts';
 import type { Reservation } from '../computer/reservations.ts';
 import { containerOptionsOf } from '../docker/container-config.ts';
@@ -83,7 +83,8 @@ async function recordRunning(computer: Computer, container: Container, holds: Ru
     await container.stop();
     throw error;
   }
-  const { clock, billable, limits } = computer.deps;
+  const { clock, billable } = computer.deps;
+  const limits = timedStopsOf(computer.record, computer.deps.limits);
   const times = { elapsedMs: 0, ageMs: 0, idleMs: 0, minutesPublished: 0 };
   computer.run = new Run({ container, holds, clock, billable, limits, ...times });
   watchRun(computer, computer.run);

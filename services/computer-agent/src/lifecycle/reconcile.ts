@@ -1,6 +1,6 @@
 // What an agent does with an existing record: takes over a run, undoes a beginning, finishes an ending, or notices
 // that the container is gone. Idempotent, under the computer's lock.
-import type { ComputerRecord } from '@switchyard/contracts';
+import { type ComputerRecord, timedStopsOf } from '@switchyard/contracts';
 import type { ComputerHost } from '../computer/computer-host.ts';
 import type { Container } from '../computer/container.ts';
 import type { KnownExec } from '../computer/exec.ts';
@@ -124,7 +124,7 @@ async function find(host: ComputerHost, containerId: string): Promise<Found> {
 /** Starts watching right after taking the holds; no failing step may come between. */
 async function takeOver(computer: Computer, { container, execs }: Found): Promise<Run> {
   const { deps, record, recordedRun } = computer;
-  const { clock, billable, limits, lastHeardBefore, logger } = deps;
+  const { clock, billable, lastHeardBefore, logger } = deps;
   const now = clock.now();
   const elapsedMs = billableWhenResumed(recordedRun, lastHeardBefore, now);
   await computer.write({
@@ -136,7 +136,7 @@ async function takeOver(computer: Computer, { container, execs }: Found): Promis
     holds: new RunHolds({ keeper: deps.holds, record, run: recordedRun.number, clock, logger }),
     clock,
     billable,
-    limits,
+    limits: timedStopsOf(record, deps.limits),
     elapsedMs,
     ageMs: Math.max(0, now - Date.parse(recordedRun.started_at)),
     idleMs: idleMsBefore(record, lastHeardBefore),

@@ -1,5 +1,5 @@
 // A run that has not ended: its clocks, its commands, and when it ends by itself.
-import { type ComputerLimits, completedMinutes, MINUTE_MS, type StopReason } from '@switchyard/contracts';
+import { completedMinutes, MINUTE_MS, type StopReason, type TimedStops } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { Container } from '../computer/container.ts';
 import { Meter } from '../computer/meter.ts';
@@ -14,7 +14,7 @@ export interface RunOptions {
   readonly holds: RunHolds;
   readonly clock: Clock;
   readonly billable: BillableClock;
-  readonly limits: Pick<ComputerLimits, 'idleStopMs' | 'maxLifetimeMs'>;
+  readonly limits: TimedStops;
   /** Billable milliseconds before this object was created; 0 for a new run. */
   readonly elapsedMs: number;
   /** Milliseconds since the run began, and since its last command ended. */

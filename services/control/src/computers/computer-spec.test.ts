@@ -42,6 +42,23 @@ test.each([
     );
 });
 
+test('an idle time is taken up to the longest lifetime; a longer one is refused with that, by name', () => {
+  const shorter = toComputerLimits(computerLimitsEnv.parse({ SWITCHYARD_MAX_LIFETIME_MINUTES: '1.5' }));
+  for (const [of, max] of [
+    [limits, 480],
+    [shorter, 2], // as the options show it
+  ] as const) {
+    expect(specOf({ idle_stop_minutes: max }, { ...deps, limits: of }).idle_stop_minutes).toBe(max);
+    expect(() => specOf({ idle_stop_minutes: max + 1 }, { ...deps, limits: of })).toThrow(
+      expect.objectContaining({
+        code: 'invalid_request',
+        param: 'idle_stop_minutes',
+        message: expect.stringContaining(`Use at most ${max}.`),
+      }),
+    );
+  }
+});
+
 describe('images', () => {
   test.each([
     'debian',

@@ -5,6 +5,7 @@ import {
   type CreateComputerRequest,
   invalidParam,
   isImageReference,
+  MINUTE_MS,
   STANDARD_IMAGE,
 } from '@switchyard/contracts';
 import { computerName } from './computer-name.ts';
@@ -17,6 +18,7 @@ export function specOf(
   { stream: _, ...chosen }: CreateComputerRequest,
   { limits, random }: { readonly limits: ComputerLimits; readonly random: () => number },
 ): ComputerSpec {
+  checkIdleStop(chosen.idle_stop_minutes, limits);
   return {
     ...chosen,
     name: chosen.name ?? computerName(random),
@@ -33,6 +35,16 @@ function imageOf(image: string = STANDARD_IMAGE): string {
   if (!isImageReference(image))
     throw invalidParam('image', `${JSON.stringify(image)} is not an image reference`);
   return image === STANDARD_REPOSITORY ? STANDARD_IMAGE : image;
+}
+
+/** The schema has the smallest. */
+function checkIdleStop(minutes: number | undefined, { maxLifetimeMs }: ComputerLimits): void {
+  const max = Math.ceil(maxLifetimeMs / MINUTE_MS);
+  if (minutes !== undefined && minutes > max)
+    throw invalidParam(
+      'idle_stop_minutes',
+      `${minutes} is too large: a computer stops ${max} minutes after its start. Use at most ${max}.`,
+    );
 }
 
 /** Steps are exact binary fractions (0.25, 256), so the remainder is exact too. */

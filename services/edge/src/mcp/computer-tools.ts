@@ -35,7 +35,7 @@ const SCREENSHOT =
 const MOUSE_BUTTONS = { left: 1, middle: 2, right: 3 } as const;
 
 const computer = z.strictObject({ computer_id: z.string().min(1).describe('Id of the computer') });
-const { name, image, cpu, memory_mb } = createComputerRequest.shape;
+const { name, image, cpu, memory_mb, idle_stop_minutes } = createComputerRequest.shape;
 const { command, cwd, stdin } = execRequest.shape;
 const write = { permission: 'computers:write' } as const;
 const read = { permission: 'computers:read', readOnly: true } as const;
@@ -49,7 +49,7 @@ const LIFE: readonly Tool[] = [
     name: 'create_computer',
     description:
       'Rent a Linux computer with internet access, charged by the minute while it runs. It stops by itself when idle; /workspace is kept until it is deleted.',
-    input: z.strictObject({ name, image, cpu, memory_mb }),
+    input: z.strictObject({ name, image, cpu, memory_mb, idle_stop_minutes }),
     run: async (input, api) => ({ result: await api.json('POST', '/v1/computers', input) }),
   }),
   tool({
@@ -88,7 +88,7 @@ const WORK: readonly Tool[] = [
     ...write,
     name: 'run_command',
     description:
-      'Run a shell command as root in a running computer, and wait for its output and exit code. Start a program that takes longer with: nohup … > log 2>&1 &. Keep running commands meanwhile, such as sleep 200: without any, the computer stops after minutes.',
+      'Run a shell command as root in a running computer, and wait for its output and exit code. Start a program that takes longer with: nohup … > log 2>&1 &. Keep running commands meanwhile, such as sleep 200: without any, the computer stops after its idle_stop_minutes.',
     input: computer.extend({
       command,
       cwd,

@@ -416,6 +416,8 @@ describe('the command line', () => {
         '0.25',
         '--memory',
         '512',
+        '--metadata',
+        'team=search',
       ]);
       id = created.stdout.trim();
       expect(id, created.stderr).toMatch(/^cmp_/);
@@ -478,6 +480,23 @@ describe('the command line', () => {
       await ssh.until(/^24 80/m);
       ssh.type('exit 9\n');
       expect(await ssh.exited).toBe(9);
+    });
+
+    test('prints a link to a port that needs no key', async () => {
+      const serve =
+        'echo served > page.txt; (python3 -m http.server 8000 > /dev/null 2>&1 &); until curl -sf localhost:8000; do sleep 0.1; done';
+      await switchyard(['computers', 'exec', id, serve]);
+      const link = await switchyard(['computers', 'link', id, '8000', '--minutes', '5']);
+      expect(link, link.stderr).toMatchObject({ code: 0 });
+      expect(await (await fetch(`${link.stdout.trim()}page.txt`)).text()).toBe('served\n');
+    });
+
+    test('stops, and starts with its files and tags', async () => {
+      await switchyard(['computers', 'exec', id, 'echo kept > note.txt']);
+      expect((await switchyard(['computers', 'stop', id])).stdout).toBe(`${id} is stopped\n`);
+      const { stdout } = await switchyard(['computers', 'start', id, '--json']);
+      expect(JSON.parse(stdout)).toMatchObject({ id, status: 'running', metadata: { team: 'search' } });
+      expect((await switchyard(['computers', 'exec', id, 'cat note.txt'])).stdout).toBe('kept\n');
     });
   });
 });

@@ -1,7 +1,7 @@
 // `switchyard computers`: life, commands, terminals and files of computers.
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import type { CreationProgress, ExecOptions } from '@switchyard/client';
+import { type CreationProgress, dataOf, type ExecOptions } from '@switchyard/client';
 import { type Command, InvalidArgumentError } from 'commander';
 import { copy } from './copy.ts';
 import { dollars, printResult, printTable, wantsJson } from './print.ts';
@@ -16,6 +16,7 @@ interface CreateOptions {
   image?: string;
   cpu?: number;
   memory?: number;
+  metadata: Record<string, string>;
   json?: boolean;
 }
 
@@ -40,7 +41,7 @@ export function addComputerCommands(program: Command): void {
     .argument('<command...>', 'joined by spaces, as ssh does')
     .option('--cwd <folder>', 'the folder it runs in; default: /workspace')
     .option('--timeout <seconds>', 'seconds after which the command is stopped', Number)
-    .option('-e, --env <NAME=value>', 'a further variable; may be repeated', addVariable, {})
+    .option('-e, --env <NAME=value>', 'a further variable; may be repeated', addAssignment, {})
     .option('-i, --stdin', 'pass standard input to the command')
     .passThroughOptions()
     .action(
@@ -78,6 +79,7 @@ export function addComputerCommands(program: Command): void {
       const copied = await copy((await connect()).computers, from, to);
       printResult(command, `${copied.from} -> ${copied.to}`, copied);
     });
+  addLinkCommand(computers);
 }
 
 function addLifeCommands(computers: Command): void {
@@ -98,12 +100,29 @@ function addLifeCommands(computers: Command): void {
     .option('--image <image>', 'an image of a public registry')
     .option('--cpu <cores>', 'cores', Number)
     .option('--memory <mb>', 'MiB of memory', Number)
+    .option('--metadata <name=value>', 'a tag, for Usage; may be repeated', addAssignment, {})
     .action(async ({ memory, json: _, ...wish }: CreateOptions, command: Command) => {
       const sy = await connect();
       const size = memory === undefined ? {} : { memory_mb: memory };
       const { id, info } = await sy.computers.create({ ...wish, ...size, onProgress: showProgress });
       printResult(command, id, info);
     });
+  const changes = [
+    ['start', 'start stopped computers with their /workspace'],
+    ['stop', 'stop computers and their minutes; /workspace stays'],
+  ] as const;
+  for (const [change, about] of changes)
+    computers
+      .command(change)
+      .description(about)
+      .argument('<id...>')
+      .action(async (ids: string[], _options: object, command: Command) => {
+        const sy = await connect();
+        for (const id of ids) {
+          const info = await (await sy.computers.get(id))[change]();
+          printResult(command, `${id} is ${info.status}`, info);
+        }
+      });
   computers
     .command('rm')
     .description('delete computers and their files')
@@ -117,16 +136,32 @@ function addLifeCommands(computers: Command): void {
     });
 }
 
+function addLinkCommand(computers: Command): void {
+  computers
+    .command('link')
+    .description('print an address of a port that needs no key')
+    .argument('<id>')
+    .argument('<port>', 'of a server in the computer', Number)
+    .option('--minutes <count>', 'minutes for which it opens connections', Number)
+    .action(async (id: string, port: number, { minutes }: { minutes?: number }, command: Command) => {
+      const sy = await connect();
+      const params = { path: { id } };
+      const body = { port, ...(minutes === undefined ? {} : { minutes }) };
+      const link = await dataOf(sy.api.POST('/v1/computers/{id}/links', { params, body }));
+      printResult(command, link.url, link);
+    });
+}
+
 /** Exits as a command in a computer did, unless its output cannot be written: then `main.ts` exits first. */
 async function exitAs(code: number): Promise<void> {
   await new Promise<void>((resolve) => process.stdout.write('', (error) => error || resolve()));
   process.exitCode = code;
 }
 
-function addVariable(assignment: string, variables: Record<string, string>): Record<string, string> {
+function addAssignment(assignment: string, others: Record<string, string>): Record<string, string> {
   const [, name, value] = /^([^=]+)=(.*)$/s.exec(assignment) ?? [];
   if (name === undefined || value === undefined) throw new InvalidArgumentError('Write NAME=value.');
-  return { ...variables, [name]: value };
+  return { ...others, [name]: value };
 }
 
 function showProgress({ phase, percent }: CreationProgress): void {

@@ -196,9 +196,15 @@ export class Bucket<V> {
     );
   }
 
-  /** All entries, or those whose key matches a pattern like `org_x.>`. */
+  /** All entries, or those whose key matches a pattern like `org_x.>`. @throws when one of them is unreadable */
   async entries(pattern = '>'): Promise<Entry<V>[]> {
     return (await this.#lastUnder(pattern)).map((entry) => this.read(entry));
+  }
+
+  /** All entries but unreadable ones, which are reported once a minute. */
+  async readableEntries(): Promise<Entry<V>[]> {
+    const found = await this.#lastUnder('>');
+    return found.map((entry) => this.#readable(entry)).filter((entry) => entry !== null);
   }
 
   /** The entries that exist under these keys. Null: the entry is unreadable, which is reported once a minute. */

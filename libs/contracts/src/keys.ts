@@ -17,6 +17,8 @@ const KEY_MODELS_MAX = 200;
 /** A week: long enough to bring a new secret everywhere. */
 const GRACE_MINUTES_MAX = 7 * 24 * 60;
 const GRACE_MINUTES_DEFAULT = 60;
+/** Milliseconds since the epoch. Later times have five digits in the year, which `keyRecord` does not accept. */
+const EXPIRES_AT_MS_MAX = Date.parse('9999-12-31T23:59:59.999Z');
 
 const models = boundedList(z.string().min(1).max(256), { min: 1, max: KEY_MODELS_MAX });
 
@@ -55,6 +57,7 @@ export const createKeyRequest = z
     ),
     expires_at: z.iso
       .datetime({ offset: true })
+      .refine((text) => !(Date.parse(text) > EXPIRES_AT_MS_MAX), 'is after the year 9999 in UTC')
       .nullish()
       .describe('From when it is refused; default: as the key that makes it'),
     limit: spendLimit

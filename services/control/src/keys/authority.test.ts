@@ -231,7 +231,7 @@ describe('a key with a spending limit', () => {
     const slow = {
       get: (hash: string) => keys.get(hash),
       lastWrite: (hash: string) => keys.lastWrite(hash),
-      entries: () => keys.entries(),
+      readableEntries: () => keys.readableEntries(),
       delete: (hash: string) => keys.delete(hash),
       async create(hash: string, record: KeyRecord) {
         await remove(admin, key);
@@ -260,6 +260,16 @@ test('a rate limit that is left out stays as it is, and null removes it', async 
   expect(makersOf(made.id)).toEqual([key.id]);
   const freed = await update(admin, key, { limits: null });
   expect(freed.limits).toEqual(NO_RATE_LIMITS);
+});
+
+test('no key expires after the year 9999 in UTC, which its record cannot hold', async () => {
+  const admin = await put({});
+  const expires_at = '9999-12-31T23:59:59-05:00';
+  const wrong = { code: 'invalid_request', param: 'body.expires_at' };
+  await expect(create(admin, { expires_at })).rejects.toMatchObject(wrong);
+  await expect(update(admin, admin, { expires_at })).rejects.toMatchObject(wrong);
+  const latest = '9999-12-31T23:59:59.999Z';
+  expect(await create(admin, { expires_at: latest })).toMatchObject({ expires_at: latest });
 });
 
 test('a key that was just revoked cannot create a key', async () => {

@@ -30,7 +30,7 @@ export async function findKey({ keys, known }: KnownKeys, org: string, id: strin
     const found = inUse(read.filter((entry) => entry !== null));
     if (found) return found; // else the key was rotated or revoked in the meantime
   }
-  return inUse((await keys.entries()).filter(({ value }) => isIt(value))) ?? unknown(id);
+  return inUse((await keys.readableEntries()).filter(({ value }) => isIt(value))) ?? unknown(id);
 }
 
 /** Hashes and records of all keys that a limited key created directly. */
@@ -48,7 +48,7 @@ export async function secretsOf(keys: KnownKeys, org: string, id: string): Promi
 async function recordsOf({ keys, known }: KnownKeys, org: string): Promise<[string, KeyRecord][]> {
   const records: [string, KeyRecord][] = (await known.caughtUp(CAUGHT_UP_MS_MAX))
     ? known.entries()
-    : (await keys.entries()).map(({ key, value }) => [key, value]);
+    : (await keys.readableEntries()).map(({ key, value }) => [key, value]);
   return records.filter(([, record]) => record.org === org);
 }
 

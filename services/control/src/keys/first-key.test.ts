@@ -71,3 +71,11 @@ test('SWITCHYARD_KEY cannot be revoked, only changed: the old key is then remove
     await expect.poll(listed).toEqual([await idOf(SECOND)]);
   });
 });
+
+test('an unreadable record of a key does not stop control from starting', async () => {
+  await keys.put('unreadable', { expires_at: '+010000-01-01T04:59:59.000Z' } as KeyRecord);
+  await withControl(SECOND, async () => {
+    expect(await idOf(SECOND)).toBe(firstKeyId(SECOND));
+  });
+  await keys.delete('unreadable');
+});

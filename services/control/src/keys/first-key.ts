@@ -36,6 +36,8 @@ export async function ensureFirstKey(keys: Bucket<KeyRecord>, secret: string, no
   } catch (error) {
     if (!(error instanceof RevisionConflict)) throw error; // created at an earlier start, or by another instance
   }
-  const former = (await keys.entries()).filter(({ key, value }) => key !== hash && isFirstKey(value.id));
+  const former = (await keys.readableEntries()).filter(
+    ({ key, value }) => key !== hash && isFirstKey(value.id),
+  );
   await Promise.all(former.map(({ key }) => keys.delete(key)));
 }

@@ -88,7 +88,7 @@ async function removeWebhooks({ webhooks }: OrgSweepDeps, org: string): Promise<
 }
 
 async function removeKeys({ keys }: OrgSweepDeps, org: string): Promise<void> {
-  const there = (await keys.keys.entries()).filter(({ value }) => value.org === org);
+  const there = (await keys.keys.readableEntries()).filter(({ value }) => value.org === org);
   await eachOf(there, ({ key }) => keys.keys.delete(key));
 }
 

@@ -1,5 +1,5 @@
 // The declaration of a tool, and the limits of all tools.
-import type { Permission } from '@switchyard/contracts';
+import { HOST_CREATE_TIMEOUT_MS, type Permission } from '@switchyard/contracts';
 import type { z } from 'zod';
 import type { OwnApi } from './own-api.ts';
 
@@ -11,8 +11,8 @@ export const TEXT_CHARACTERS_MAX = 64 * 1024;
 export const MEDIA_BYTES_MAX = 1024 * 1024;
 /** Seconds that results are kept as stored files. */
 export const STORED_SECONDS = 86_400;
-/** Time of one tool call. */
-export const TOOL_MS_MAX = 300_000;
+/** Time of one tool call: longer than a creation, whose image may have to be pulled. */
+export const TOOL_MS_MAX = HOST_CREATE_TIMEOUT_MS + 60_000;
 /** Seconds of a command: by default within the minute that most clients wait for a tool, and at most. */
 export const COMMAND_S_DEFAULT = 50;
 export const COMMAND_S_MAX = 240;

@@ -164,15 +164,18 @@ test('a computer is created, used through commands, files and its desktop, and d
   expect(late.error).toMatchObject({ code: 'command_timed_out', details: { stdout: 'begun\n' } });
   expect(late.text).toMatch(/^command_timed_out: .*begun/s);
 
-  // A command ends with its client.
+  // A command ends with its client, unless it is to continue.
   const leaving = await connect(stack.key);
-  const lost = call('run_command', { computer_id, command: 'sleep 4321', timeout: 240 }, leaving);
-  lost.catch(() => {});
+  const begin = (command: string, more: object) =>
+    call('run_command', { computer_id, command, timeout: 240, ...more }, leaving).catch(() => {});
+  void begin('sleep 4321', {});
+  void begin('sleep 4322', { on_disconnect: 'continue' });
   const sleeping = async () =>
-    (await call('run_command', { computer_id, command: 'pgrep -xf "sleep 4321"' })).result.exit_code === 0;
-  await expect.poll(sleeping).toBe(true);
+    (await call('run_command', { computer_id, command: 'pgrep -axf "sleep 432[12]" | cut -d " " -f 3' }))
+      .result.stdout;
+  await expect.poll(async () => (await sleeping()).split('\n').sort()).toEqual(['', '4321', '4322']);
   await leaving.close();
-  await expect.poll(sleeping).toBe(false);
+  await expect.poll(sleeping).toBe('4322\n');
 
   expect((await call('delete_computer', { computer_id })).result).toMatchObject({ deleted: true });
   const gone = await call('run_command', { computer_id, command: 'true' });

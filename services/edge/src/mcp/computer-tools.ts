@@ -36,7 +36,7 @@ const MOUSE_BUTTONS = { left: 1, middle: 2, right: 3 } as const;
 
 const computer = z.strictObject({ computer_id: z.string().min(1).describe('Id of the computer') });
 const { name, image, cpu, memory_mb, idle_stop_minutes } = createComputerRequest.shape;
-const { command, cwd, stdin } = execRequest.shape;
+const { command, cwd, stdin, on_disconnect } = execRequest.shape;
 const write = { permission: 'computers:write' } as const;
 const read = { permission: 'computers:read', readOnly: true } as const;
 
@@ -99,6 +99,9 @@ const WORK: readonly Tool[] = [
         .max(COMMAND_S_MAX)
         .default(COMMAND_S_DEFAULT)
         .describe('Seconds after which the command is stopped'),
+      on_disconnect: on_disconnect.describe(
+        'What happens to the command when the client disconnects. continue: it runs on; no tool returns its output, so write it to a file',
+      ),
     }),
     async run({ computer_id, ...body }, api) {
       const result: ExecResult = await api.json('POST', pathOf(computer_id, '/exec'), body);

@@ -208,3 +208,16 @@ function typesOf(adapter: string): string {
 function quoted(name: string): RegExp {
   return new RegExp(`['"]${name.replaceAll(/[.\\/]/g, '\\$&')}['"]`);
 }
+
+describe('an unknown model', () => {
+  it.each([
+    [
+      'gpt-6-luna',
+      'No model is called gpt-6-luna. Did you mean openai/gpt-6-luna? GET /v1/models lists all models.',
+    ],
+    ['luna', 'No model is called luna. GET /v1/models lists all models.'],
+  ])('%s is refused, with the id that ends in its name', (name, message) => {
+    const resolve = () => catalogWith(() => undefined).resolve([name], 'language');
+    expect(resolve).toThrow(expect.objectContaining({ code: 'model_not_found', message }));
+  });
+});

@@ -87,7 +87,8 @@ export const ERRORS = {
   expired_api_key: { status: 401, meaning: 'The API key has expired. Use another key.' },
   insufficient_funds: {
     status: 402,
-    meaning: 'The org’s credits do not cover the call or the computer’s first minute. Add credits.',
+    meaning:
+      'The org’s credits do not cover the call or the computer’s first minute. Ask the operator to grant credits.',
   },
   budget_exceeded: {
     status: 402,

@@ -99,7 +99,10 @@ describe('an org', () => {
 
   test('that is prepaid spends its credits to the last nano-dollar, and no more', async () => {
     await setOrg({ billing: 'prepaid', monthly_limit: null });
-    await expect(take('req_before', 1n)).rejects.toMatchObject({ code: 'insufficient_funds', status: 402 });
+    await expect(take('req_before', 1n)).rejects.toMatchObject({
+      ...{ code: 'insufficient_funds', status: 402 },
+      message: 'The credits do not cover this call: $0 are left. Ask the operator to grant credits.',
+    });
     const credit = await grant(0.00000005);
     expect(credit).toMatchObject({
       object: 'credit',

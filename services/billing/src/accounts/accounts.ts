@@ -183,7 +183,7 @@ export class Accounts {
         refusal: ({ limit, spent }) =>
           new ServiceError(
             'insufficient_funds',
-            `the credits do not cover this call: $${formatDollars(limit - spent)} are left; POST /v1/credits adds some`,
+            `The credits do not cover this call: $${formatDollars(limit - spent)} are left. Ask the operator to grant credits.`,
           ),
       };
     if (!record?.monthly_limit) return null;

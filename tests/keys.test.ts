@@ -50,6 +50,7 @@ interface Key {
   spent: number;
   held: number;
   window: { starts_at: string; ends_at: string };
+  last_used_at: string | null;
   error: { code: string; message: string; param: string | null };
   usage: { cost: number };
 }
@@ -60,7 +61,8 @@ async function api(method: string, path: string, body?: unknown, key = stack.key
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  return { status: response.status, json: (await response.json()) as Key };
+  const requestId = response.headers.get('x-request-id');
+  return { status: response.status, requestId, json: (await response.json()) as Key };
 }
 
 const newKey = async (more: object = {}) =>
@@ -144,6 +146,20 @@ test('a key that expires ends the streams that it opened', async () => {
   const stream = await openStream(key);
   expect(stream.status).toBe(200);
   expect(await endOf(stream)).toMatchObject({ error: { code: 'expired_api_key' } });
+});
+
+test('a key says when its last call ended; other requests, and refunds of its calls, do not count', async () => {
+  const made = await newKey();
+  const lastUse = async (key: string) => (await api('GET', '/v1/key', undefined, key)).json.last_used_at;
+  expect([await lastUse(made.key), await lastUse(made.key)]).toEqual([null, null]);
+  const begun = Date.now();
+  const { requestId } = await chat(made.key);
+  const used = await lastUse(made.key);
+  expect(Date.parse(used ?? '')).toBeGreaterThanOrEqual(begun);
+  const refund = await api('POST', '/v1/refunds', { request_id: requestId, reason: 'of no use' });
+  expect(refund.status).toBe(201);
+  expect(await lastUse(made.key)).toBe(used);
+  expect((await api('GET', `/v1/keys/${made.id}`)).json.last_used_at).toBe(used);
 });
 
 test('GET /v1/keys/{id} says what the key has spent in the interval of its limit, else in the month', async () => {

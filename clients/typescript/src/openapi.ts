@@ -4006,6 +4006,8 @@ export interface components {
                  */
                 ends_at: string;
             };
+            /** @description When its last call, or the last minute of a computer that it made, ended; null: none is in Logs. Requests without a line in Logs do not count */
+            last_used_at: string | null;
         };
         LogAttempt: {
             /** @description The model tried */
@@ -5176,6 +5178,8 @@ export interface components {
                  */
                 ends_at: string;
             };
+            /** @description When its last call, or the last minute of a computer that it made, ended; null: none is in Logs. Requests without a line in Logs do not count */
+            last_used_at: string | null;
             /** @description The org that it belongs to */
             org: string;
         };

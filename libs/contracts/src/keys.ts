@@ -129,7 +129,7 @@ export const rotatedKey = createdKey.extend({
 });
 export type RotatedKey = z.infer<typeof rotatedKey>;
 
-/** What a key has spent in the interval of its limit that is on; of a key without one, in the month. */
+/** What a key has spent in the interval of its limit that is on (without one, in the month), and when it was last used. */
 export const keySpending = z.object({
   spent: dollars.describe(
     'US dollars that it, and the keys that it made under its limit, spent in the window',
@@ -143,6 +143,12 @@ export const keySpending = z.object({
       ends_at: z.iso.datetime().describe('The first moment after it'),
     })
     .describe('The interval of its limit that is on; without a limit, the month of UTC'),
+  last_used_at: z.iso
+    .datetime()
+    .nullable()
+    .describe(
+      'When its last call, or the last minute of a computer that it made, ended; null: none is in Logs. Requests without a line in Logs do not count',
+    ),
 });
 export const keyWithSpending = keyObject.extend(keySpending.shape);
 /** What a key sees of itself. */

@@ -1610,6 +1610,7 @@ class KeyWithSpending(TypedDict):
     spent: float
     held: float
     window: Window
+    last_used_at: str | None
 
 
 class LogEntry(TypedDict):
@@ -1719,6 +1720,7 @@ class OwnKey(TypedDict):
     spent: float
     held: float
     window: Window
+    last_used_at: str | None
     org: str
 
 

@@ -1,4 +1,5 @@
-// keys.spending: the spending of a key in the current interval of its limit, up to the last answered call.
+// keys.spending: the spending of a key in the current interval of its limit, up to the last answered call, and its time
+// of last use.
 import type { OperationRequest, OperationResponse } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
 import { spentByKey } from '../accounts/spent.ts';
@@ -6,6 +7,7 @@ import { windowOf } from '../accounts/windows.ts';
 import { catchUp } from '../catch-up.ts';
 import { namesEver } from '../partitions/partition.ts';
 import type { BillingDeps } from '../register.ts';
+import type { Store } from '../store/store.ts';
 import { whenComplete } from '../when-complete.ts';
 
 /** @throws ServiceError `service_unavailable` while the sums are being recovered */
@@ -17,7 +19,10 @@ export async function keysSpending(
   const partitions = namesEver(partition.layout);
   await catchUp(deps);
   const window = windowOf(accounts.intervalOf(org, id), clock.now());
-  const spent = await whenComplete(deps, () => spentByKey({ store, partitions }, org, id, window));
+  const [spent, lastUsed] = await Promise.all([
+    whenComplete(deps, () => spentByKey({ store, partitions }, org, id, window)),
+    lastUse(store, org, id),
+  ]);
   return {
     spent: dollarsToJson(spent),
     held: dollarsToJson(accounts.heldByKey(org, id)),
@@ -25,5 +30,15 @@ export async function keysSpending(
       starts_at: new Date(window.start).toISOString(),
       ends_at: new Date(window.end).toISOString(),
     },
+    last_used_at: lastUsed?.toISOString() ?? null,
   };
+}
+
+/** A refund names the key of its charge, which did not ask for it. */
+async function lastUse({ logs }: Store, org: string, key: string): Promise<Date | null> {
+  const row = await logs.findOne(
+    { org, key, kind: { $ne: 'refund' } },
+    { sort: { at: -1, _id: -1 }, projection: { at: 1 } },
+  );
+  return row?.at ?? null;
 }

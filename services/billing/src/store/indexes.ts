@@ -26,7 +26,7 @@ export const INDEXES = {
   logs: [
     // logs.list without a filter, or with `from` and `to` only
     { name: 'org_at', keys: { org: 1, at: -1, _id: -1 } },
-    // logs.list?key=
+    // logs.list?key=; keys.spending: the last use of a key
     { name: 'org_key_at', keys: { org: 1, key: 1, at: -1, _id: -1 } },
     // logs.list?type=
     { name: 'org_type_at', keys: { org: 1, type: 1, at: -1, _id: -1 } },

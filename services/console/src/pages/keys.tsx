@@ -84,6 +84,7 @@ function KeyTable({ rows, onRotated }: { rows: readonly KeyObject[]; onRotated: 
           show: ({ limit }) => (limit ? `${dollars(limit.amount)} a ${limit.interval}` : 'none'),
         },
         { title: 'Spent', number: true, show: ({ id }) => <Spent id={id} /> },
+        { title: 'Last used', show: ({ id }) => <LastUsed id={id} /> },
         { title: 'Expires', show: ({ expires_at }) => (expires_at ? <When at={expires_at} /> : 'never') },
         {
           title: 'Actions',
@@ -108,9 +109,18 @@ function KeyTable({ rows, onRotated }: { rows: readonly KeyObject[]; onRotated: 
   );
 }
 
+/** The two columns share one request. */
+const useUse = (id: string) =>
+  useGet<{ spent: number; last_used_at: string | null }>(`/v1/keys/${id}`, { repeatMs: SPENT_MS });
+
 function Spent({ id }: { id: string }) {
-  const key = useGet<{ spent: number }>(`/v1/keys/${id}`, { repeatMs: SPENT_MS });
-  return key.data ? dollars(key.data.spent) : '–';
+  const { data } = useUse(id);
+  return data ? dollars(data.spent) : '–';
+}
+
+function LastUsed({ id }: { id: string }) {
+  const at = useUse(id).data?.last_used_at;
+  return at ? <When at={at} /> : '–';
 }
 
 function CreateKey({ onCreated }: { onCreated: (key: CreatedKey) => void }) {

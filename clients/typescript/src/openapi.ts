@@ -3845,6 +3845,18 @@ export interface components {
             has_more: boolean;
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
+            /** @description What your org stores, and may store; filters do not change it */
+            storage: components["schemas"]["FileStorage"];
+        };
+        FileStorage: {
+            /** @description Bytes stored, with those of uploads and deletions that are not done */
+            bytes: number;
+            /** @description Bytes that the org may store */
+            bytes_max: number;
+            /** @description Files stored, counted likewise */
+            files: number;
+            /** @description Files that the org may store */
+            files_max: number;
         };
         /**
          * @description OpenAI’s image generation. Fields that are not listed here (quality, style …) go to the maker

@@ -104,7 +104,20 @@ export const filesQuery = listQuery.extend({
   purpose: filePurpose.optional().describe('Only files with this purpose'),
 });
 
-export const fileList = listOf(fileObject);
+export const fileStorage = z.object({
+  bytes: z
+    .int()
+    .nonnegative()
+    .describe('Bytes stored, with those of uploads and deletions that are not done'),
+  bytes_max: z.int().nonnegative().describe('Bytes that the org may store'),
+  files: z.int().nonnegative().describe('Files stored, counted likewise'),
+  files_max: z.int().nonnegative().describe('Files that the org may store'),
+});
+export type FileStorage = z.infer<typeof fileStorage>;
+
+export const fileList = listOf(fileObject).extend({
+  storage: fileStorage.describe('What your org stores, and may store; filters do not change it'),
+});
 
 export const deletedFile = z.object({
   id: z.string().describe('Id of the file that is gone'),

@@ -594,13 +594,11 @@ class File(TypedDict):
     expires_at_iso: NotRequired[str]
 
 
-class FileList(TypedDict):
-    object: Literal['list']
-    data: list[File]
-    first_id: str | None
-    last_id: str | None
-    has_more: bool
-    next_cursor: str | None
+class FileStorage(TypedDict):
+    bytes: int
+    bytes_max: int
+    files: int
+    files_max: int
 
 
 class ImagesRequest(TypedDict):
@@ -1570,6 +1568,16 @@ class ExecList(TypedDict):
     last_id: str | None
     has_more: bool
     next_cursor: str | None
+
+
+class FileList(TypedDict):
+    object: Literal['list']
+    data: list[File]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+    next_cursor: str | None
+    storage: FileStorage
 
 
 class Key(TypedDict):

@@ -103,6 +103,11 @@ const list = (query = {}) => request(caller, 'files.list', { org, key_id: 'key_x
 const get = (id: string, of = org) => request(caller, 'files.get', { org: of, key_id: 'key_x', id });
 const remove = (id: string) => request(caller, 'files.delete', { org, key_id: 'key_x', id });
 const usage = () => control.deps.quota.usage(org);
+/** What the list says that the org stores. */
+const stored = (bytes: number, files: number) => ({
+  ...{ bytes, bytes_max: QUOTA_BYTES },
+  ...{ files, files_max: QUOTA_FILES },
+});
 const settled = (bytes: number, files = bytes > 0 ? 1 : 0) => ({ bytes, files, arriving: {}, leaving: {} });
 
 beforeAll(async () => {
@@ -132,7 +137,8 @@ describe('a file', () => {
       sha256,
     });
     expect(await get(file.id)).toEqual(file);
-    expect((await list()).data).toEqual([file]);
+    expect(await list()).toMatchObject({ data: [file], storage: stored(300_000, 1) });
+    expect(await list({ purpose: 'vision' })).toMatchObject({ data: [], storage: stored(300_000, 1) });
     const reply = await download(file.id);
     expect(reply.head).toEqual(file);
     expect(Buffer.concat(await Array.fromAsync(reply.body)).equals(content)).toBe(true);
@@ -145,7 +151,7 @@ describe('a file', () => {
     await expect(remove(file.id)).rejects.toMatchObject({ code: 'file_not_found' });
     await expect(get(file.id)).rejects.toMatchObject({ code: 'file_not_found' });
     await expect(download(file.id)).rejects.toMatchObject({ code: 'file_not_found' });
-    expect((await list()).data).toEqual([]);
+    expect(await list()).toMatchObject({ data: [], storage: stored(0, 0) });
     expect(await usage()).toEqual(settled(0));
     expect(await control.deps.contents.info(fileKey(org, file.id))).toBeNull();
   });
@@ -296,7 +302,7 @@ describe('an upload that does not complete', () => {
     const source = halfway(reached.resolve, () => new Promise(() => {}));
     upload(source, 400_000, { bus: edge }).catch(() => {});
     await reached.promise;
-    await expect.poll(async () => Object.keys((await usage()).arriving).length).toBe(1);
+    await expect.poll(async () => (await list()).storage).toEqual(stored(400_000, 1));
     await edge.nc.close();
     await expect.poll(usage, { timeout: 40_000 }).toEqual(settled(0));
     expect((await list()).data).toEqual([]);

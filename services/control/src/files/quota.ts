@@ -3,7 +3,7 @@
 // `leaving` until the content is removed. A crash in between leaves such an entry, and the sweep (sweeper.ts) completes
 // it.
 import type { Bucket } from '@switchyard/bus';
-import { FILES_PER_ORG_MAX, type FileUsage, ServiceError } from '@switchyard/contracts';
+import { FILES_PER_ORG_MAX, type FileStorage, type FileUsage, ServiceError } from '@switchyard/contracts';
 import { type Clock, Locks } from '@switchyard/service';
 
 const NOTHING: FileUsage = { bytes: 0, files: 0, arriving: {}, leaving: {} };
@@ -34,6 +34,11 @@ export class Quota {
 
   async usage(org: string): Promise<FileUsage> {
     return (await this.#usage.get(org))?.value ?? NOTHING;
+  }
+
+  /** What counts against the quota of an org, and the quota. */
+  async storage(org: string): Promise<FileStorage> {
+    return { ...taken(await this.usage(org)), bytes_max: this.bytesMax, files_max: this.filesMax };
   }
 
   async orgs(): Promise<string[]> {
@@ -100,9 +105,8 @@ export class Quota {
     let fits = false;
     await this.#change(org, (usage) => {
       check(usage);
-      const others = Object.values(without(usage.arriving, id));
-      const otherBytes = others.reduce((sum, one) => sum + one.bytes, 0);
-      fits = usage.bytes + otherBytes + bytes <= this.bytesMax && usage.files + others.length < this.filesMax;
+      const others = taken({ ...usage, arriving: without(usage.arriving, id) });
+      fits = others.bytes + bytes <= this.bytesMax && others.files < this.filesMax;
       return fits ? { ...usage, arriving: { ...usage.arriving, [id]: { bytes, at } } } : null;
     });
     return fits;
@@ -114,6 +118,15 @@ export class Quota {
       await this.#usage.change(org, (entry) => decide(entry?.value ?? NOTHING));
     });
   }
+}
+
+/** Files and uploads together. */
+function taken({ bytes, files, arriving }: FileUsage): Pick<FileUsage, 'bytes' | 'files'> {
+  const uploads = Object.values(arriving);
+  return {
+    bytes: uploads.reduce((sum, upload) => sum + upload.bytes, bytes),
+    files: files + uploads.length,
+  };
 }
 
 /** An upload's file exists. */

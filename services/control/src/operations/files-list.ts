@@ -11,7 +11,7 @@ import {
 } from '@switchyard/contracts';
 import { type FileOperations, isVisible } from '../files/file-operations.ts';
 
-export function listFiles({ files, clock }: Pick<FileOperations, 'files' | 'clock'>) {
+export function listFiles({ files, quota, clock }: Pick<FileOperations, 'files' | 'quota' | 'clock'>) {
   return async ({ org, query }: OperationRequest<'files.list'>): Promise<OperationResponse<'files.list'>> => {
     const [after, limit] = [afterOf(query), limitOf(query)];
     const newestFirst = query.order !== 'asc';
@@ -20,7 +20,8 @@ export function listFiles({ files, clock }: Pick<FileOperations, 'files' | 'cloc
       .map(({ value }) => value)
       .filter((record) => isAfter(record.id) && isVisible(record, clock) && isAsked(record, query))
       .sort((a, b) => (a.id < b.id === newestFirst ? 1 : -1));
-    return pageOf(left.slice(0, limit).map(toFileObject), left.length > limit, ({ id }) => id);
+    const page = pageOf(left.slice(0, limit).map(toFileObject), left.length > limit, ({ id }) => id);
+    return { ...page, storage: await quota.storage(org) };
   };
 }
 

@@ -1,6 +1,12 @@
 // What an operator gives an org and takes from it: credits, refunds, limits, and the org itself. Who may call what, and that
 // orgs reach nothing of each other, is in authorization.test.ts.
-import { type CreatedOrg, NO_RATE_LIMITS, type OrgObject } from '@switchyard/contracts';
+import {
+  type AccountObject,
+  type CreatedOrg,
+  NO_RATE_LIMITS,
+  type OrgObject,
+  type UsageReport,
+} from '@switchyard/contracts';
 import {
   chatModel,
   docker,
@@ -76,6 +82,34 @@ test('a prepaid org spends the credits that its operator grants, gets refunds, a
   const refund = { request_id, reason: 'of no use' };
   await api(stack.key, 'POST', `/v1/orgs/${org.id}/refunds`, refund);
   expect(await balance()).toBe(1.5);
+});
+
+test('the operator reads the account and the usage of an org, as its own keys do', async () => {
+  const org = await api<CreatedOrg>(stack.key, 'POST', '/v1/orgs', {
+    ...{ name: 'G', billing: 'prepaid', credits: 1 },
+  });
+  await api(org.key, 'POST', '/v1/embeddings', { model: 'local/embed', input: 'rain' });
+  const range = `from=${new Date(Date.now() - 3_600_000).toISOString()}&group_by=model`;
+  const [account, usage] = [`/v1/orgs/${org.id}/account`, `/v1/orgs/${org.id}/usage?${range}`];
+  const seen = await api<AccountObject>(stack.key, 'GET', account);
+  expect(seen).toMatchObject({ org: org.id, billing: 'prepaid', credits: 1 });
+  expect(seen.spent).toBeGreaterThan(0);
+  const own = await api<AccountObject>(org.key, 'GET', '/v1/account');
+  expect({ ...seen, as_of: null }).toEqual({ ...own, as_of: null });
+  const report = await api<UsageReport>(stack.key, 'GET', usage);
+  expect(report).toMatchObject({ total: { calls: 1, cost: seen.spent }, data: [{ group: 'local/embed' }] });
+  const headers = { authorization: `Bearer ${stack.key}` };
+  expect(await (await fetch(`${stack.url + usage}&format=csv`, { headers })).text()).toContain('local/embed');
+  for (const path of ['account', 'usage']) {
+    const unknown = await fetch(`${stack.url}/v1/orgs/org_unknown/${path}`, { headers });
+    expect([unknown.status, (await json<{ error: { code: string } }>(unknown)).error.code]).toEqual([
+      ...[404, 'org_not_found'],
+    ]);
+    const tenant = { authorization: `Bearer ${org.key}` };
+    expect((await fetch(`${stack.url}/v1/orgs/${org.id}/${path}`, { headers: tenant })).status).toBe(403);
+  }
+  const wrong = await fetch(`${stack.url}/v1/orgs/${org.id}/usage?group_by=moon`, { headers });
+  expect([wrong.status, await wrong.json()]).toMatchObject([400, { error: { param: 'group_by' } }]);
 });
 
 test('an org is held to its rate limits, and only its operator changes them', async () => {

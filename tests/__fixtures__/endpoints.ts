@@ -45,7 +45,7 @@ const OPERATIONS_BY_PERMISSION: Readonly<Record<string, readonly string[]>> = {
   'keys:write usage:read': ['createWebhook', 'updateWebhook', 'testWebhook', 'listWebhookDeliveries'],
   operator: [
     ...['updateAccount', 'createCredit', 'createRefund', 'createOrg', 'listOrgs', 'getOrg', 'updateOrg'],
-    ...['deleteOrg', 'createOrgKey', 'createOrgCredit', 'createOrgRefund'],
+    ...['deleteOrg', 'createOrgKey', 'getOrgAccount', 'getOrgUsage', 'createOrgCredit', 'createOrgRefund'],
     ...['listProviders', 'setProvider', 'deleteProviderKey'],
   ],
 };

@@ -980,6 +980,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/orgs/{id}/account": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How an org pays, what it has spent, and what is left of its credits
+         * @description Needs the permission `operator`.
+         */
+        get: operations["getOrgAccount"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/orgs/{id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What an org used and what it cost
+         * @description Needs the permission `operator`.
+         */
+        get: operations["getOrgUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/orgs/{id}/credits": {
         parameters: {
             query?: never;
@@ -8985,6 +9025,97 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CreatedKey"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getOrgAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the org */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The account */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Account"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getOrgUsage: {
+        parameters: {
+            query?: {
+                /** @description From this moment on; default: 30 days before `to`, or less for short intervals */
+                from?: string;
+                /** @description Up to this moment, exclusive; default: the end of the current quarter hour */
+                to?: string;
+                /** @description Rows by this interval; default: one row for the whole time */
+                interval?: components["schemas"]["UsageInterval"];
+                /** @description Rows by this, or by a tag (`tag:team`); default: all together */
+                group_by?: components["schemas"]["UsageGroup"];
+                /** @description Time zone of the intervals, by its name (Asia/Kathmandu), daylight saving included; default: the offset of `from` */
+                tz?: string;
+                /** @description Only of this key, by its id */
+                key?: string;
+                /** @description Only of this type */
+                type?: string;
+                /** @description Only of this model */
+                model?: string;
+                /** @description Only of this maker */
+                maker?: string;
+                /** @description Only of this computer */
+                computer?: string;
+                /** @description Only of calls that ended so */
+                status?: string;
+                /** @description json, csv (RFC 4180) or ndjson (a JSON object a line); default: what `Accept` asks for */
+                format?: "json" | "csv" | "ndjson";
+            };
+            header?: never;
+            path: {
+                /** @description Id of the org */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageReport"];
+                    "text/csv": string;
+                    "application/x-ndjson": string;
                 };
             };
             /** @description An error */

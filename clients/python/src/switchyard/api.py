@@ -267,6 +267,14 @@ class Api:
         """Make an API key of an org; the answer is the only place that ever shows it."""
         return self._http.json("POST", f"/v1/orgs/{quote(id, safe='')}/keys", json=body, idempotency_key=idempotency_key)
 
+    def get_org_account(self, id: str) -> types.Account:
+        """How an org pays, what it has spent, and what is left of its credits."""
+        return self._http.json("GET", f"/v1/orgs/{quote(id, safe='')}/account")
+
+    def get_org_usage(self, id: str, *, from_: str | None = None, to: str | None = None, interval: Literal["minute", "hour", "day", "month"] | None = None, group_by: Literal["key", "type", "model", "maker", "computer", "status"] | str | None = None, tz: str | None = None, key: str | None = None, type: str | None = None, model: str | None = None, maker: str | None = None, computer: str | None = None, status: str | None = None) -> types.UsageReport:
+        """What an org used and what it cost."""
+        return self._http.json("GET", f"/v1/orgs/{quote(id, safe='')}/usage", query={"from": from_, "to": to, "interval": interval, "group_by": group_by, "tz": tz, "key": key, "type": type, "model": model, "maker": maker, "computer": computer, "status": status})
+
     def create_org_credit(self, id: str, body: types.CreateCreditRequest, *, idempotency_key: str | None = None) -> types.Credit:
         """Grant credits to an org: a prepaid org spends them, and is refused when they are used up."""
         return self._http.json("POST", f"/v1/orgs/{quote(id, safe='')}/credits", json=body, idempotency_key=idempotency_key)

@@ -78,6 +78,8 @@ export const OPERATION_IDS: Readonly<Record<string, string>> = {
   'PATCH /v1/orgs/{id}': 'updateOrg',
   'DELETE /v1/orgs/{id}': 'deleteOrg',
   'POST /v1/orgs/{id}/keys': 'createOrgKey',
+  'GET /v1/orgs/{id}/account': 'getOrgAccount',
+  'GET /v1/orgs/{id}/usage': 'getOrgUsage',
   'POST /v1/orgs/{id}/credits': 'createOrgCredit',
   'POST /v1/orgs/{id}/refunds': 'createOrgRefund',
 

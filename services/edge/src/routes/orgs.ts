@@ -1,16 +1,21 @@
 // Orgs, for the operator: tenants with their own keys, bill, computers and files.
 import { type Bus, request } from '@switchyard/bus';
 import {
+  accountObject,
   createCreditRequest,
   createRefundRequest,
   creditObject,
   DELETED_ORG_DAYS,
   refundObject,
+  usageHttpQuery,
+  usageReport,
 } from '@switchyard/contracts';
 import { z } from 'zod';
-import { jsonRoute, type Route } from '../http/route.ts';
+import { check } from '../http/read-body.ts';
+import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
 import { refundIdOf } from './account.ts';
 import { operationRoutes } from './operation-route.ts';
+import { AS_TEXT, answerUsage } from './usage.ts';
 
 const COMMON = { tag: 'Orgs', permission: 'operator' } as const;
 const params = z.object({ id: z.string().describe('Id of the org') });
@@ -70,9 +75,40 @@ export function orgRoutes(bus: Bus): Route[] {
   ];
 }
 
-/** As POST /v1/credits and POST /v1/refunds, for another org. */
+/** As GET /v1/account, GET /v1/usage, POST /v1/credits and POST /v1/refunds, for another org. */
 function moneyRoutes(bus: Bus): Route[] {
   return [
+    jsonRoute(
+      {
+        ...COMMON,
+        method: 'GET',
+        path: '/v1/orgs/{id}/account',
+        summary: 'How an org pays, what it has spent, and what is left of its credits',
+        request: { params },
+        response: { status: 200, description: 'The account', body: accountObject },
+        errors: ['org_not_found'],
+      },
+      async ({ key, params: { id } }) => {
+        await request(bus, 'orgs.get', { org: key.org, key_id: key.id, id });
+        return request(bus, 'account.get', { org: id, key_id: key.id });
+      },
+    ),
+    rawRoute(
+      {
+        ...COMMON,
+        method: 'GET',
+        path: '/v1/orgs/{id}/usage',
+        summary: 'What an org used and what it cost',
+        request: { params, query: usageHttpQuery },
+        response: { status: 200, description: 'The report', body: usageReport, asText: AS_TEXT },
+        errors: ['org_not_found'],
+      },
+      async (asked, reply, key) => {
+        const { id } = check(params, asked.params);
+        await request(bus, 'orgs.get', { org: key.org, key_id: key.id, id });
+        await answerUsage(bus, asked, reply, { org: id, key_id: key.id });
+      },
+    ),
     jsonRoute(
       {
         ...COMMON,

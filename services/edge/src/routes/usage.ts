@@ -1,5 +1,6 @@
 import { type Bus, request } from '@switchyard/bus';
 import {
+  type Caller,
   type KeyRecord,
   logEntry,
   logList,
@@ -21,7 +22,7 @@ import { MEDIA_TYPES, rowFormatOf, textHeaders } from '../reports/row-format.ts'
 import { usageText } from '../reports/usage-text.ts';
 
 const TAG = 'Usage and logs';
-const AS_TEXT = Object.values(MEDIA_TYPES);
+export const AS_TEXT = Object.values(MEDIA_TYPES);
 
 interface UsageRoutesDeps {
   readonly bus: Bus;
@@ -41,7 +42,7 @@ export function usageRoutes(deps: UsageRoutesDeps): Route[] {
         request: { query: usageHttpQuery },
         response: { status: 200, description: 'The report', body: usageReport, asText: AS_TEXT },
       },
-      (request, reply, key) => answerUsage(deps, request, reply, key),
+      (request, reply, key) => answerUsage(deps.bus, request, reply, { org: key.org, key_id: key.id }),
     ),
     rawRoute(
       {
@@ -74,16 +75,17 @@ export function usageRoutes(deps: UsageRoutesDeps): Route[] {
   ];
 }
 
-async function answerUsage(
-  { bus }: UsageRoutesDeps,
+/** @param caller whose org's usage is answered */
+export async function answerUsage(
+  bus: Bus,
   asked: FastifyRequest,
   reply: FastifyReply,
-  key: KeyRecord,
+  caller: Caller,
 ): Promise<void> {
   const { format: wanted, ...query } = check(usageHttpQuery, asked.query);
   const format = rowFormatOf(asked, wanted);
   const signal = clientGone(asked, reply);
-  const report = await request(bus, 'usage.get', { org: key.org, key_id: key.id, query }, { signal });
+  const report = await request(bus, 'usage.get', { ...caller, query }, { signal });
   if (format === 'json') return sendJson(reply, report);
   reply.headers(textHeaders(format, 'usage', asked.id)).send(usageText(report, format));
 }

@@ -19,7 +19,7 @@ let client: Client;
 
 const COMPUTER_TOOLS = [
   ...['create_computer', 'list_computers', 'start_computer', 'stop_computer', 'delete_computer'],
-  ...['run_command', 'read_file', 'write_file', 'copy_file_to_computer'],
+  ...['run_command', 'read_file', 'write_file', 'copy_file_to_computer', 'open_port'],
   ...['desktop_screenshot', 'desktop_click', 'desktop_type', 'desktop_press'],
 ];
 const MODEL_TOOLS = [
@@ -121,9 +121,11 @@ test('a key sees only the tools that it may use, and the API refuses the others'
 });
 
 test('a computer is created, used through commands, files and its desktop, and deleted', async () => {
-  const created = await call('create_computer', { name: 'by mcp', cpu: 0.5, memory_mb: 1024 });
+  const created = await call('create_computer', {
+    ...{ name: 'by mcp', cpu: 0.5, memory_mb: 1024, idle_stop_minutes: 5 },
+  });
   const computer_id: string = created.result.id;
-  expect(created.result).toMatchObject({ name: 'by mcp', status: 'running' });
+  expect(created.result).toMatchObject({ name: 'by mcp', status: 'running', idle_stop_minutes: 5 });
   expect(created.cost).toBe(0);
 
   const written = await call('write_file', { computer_id, path: 'notes/a.txt', content: 'é and 漢字\n' });
@@ -146,6 +148,14 @@ test('a computer is created, used through commands, files and its desktop, and d
   expect((part.result.text + next.result.text).startsWith('1\n2\n3\n')).toBe(true);
   expect(part.result.bytes).toBe(588_895);
   expect(part.text).toMatch(/\n\[\d+ more bytes: go on at offset \d+\]$/);
+
+  await call('run_command', {
+    computer_id,
+    command:
+      '(python3 -m http.server 8000 > /dev/null 2>&1 &); until curl -sf localhost:8000; do sleep 0.1; done',
+  });
+  const { url } = (await call('open_port', { computer_id, port: 8000 })).result;
+  expect(await (await fetch(`${url}notes/a.txt`)).text()).toBe('é and 漢字\n');
 
   const shown = await call('desktop_screenshot', { computer_id });
   expect(shown.content[1]).toMatchObject({ type: 'image', mimeType: 'image/jpeg' });

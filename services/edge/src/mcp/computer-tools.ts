@@ -1,6 +1,7 @@
 // Tools for computers: their life, commands, files of /workspace, and the desktop.
 import {
   createComputerRequest,
+  createLinkRequest,
   type ExecResult,
   execRequest,
   ServiceError,
@@ -140,6 +141,19 @@ const WORK: readonly Tool[] = [
     input: computer.extend({ file_id: uploadRequest.shape.file, path: uploadRequest.shape.path }),
     run: async ({ computer_id, file_id: file, path }, api) => ({
       result: await api.json('POST', pathOf(computer_id, '/upload'), { file, path }),
+    }),
+  }),
+  tool({
+    ...write,
+    name: 'open_port',
+    description:
+      'Get an address at which a browser opens a server of a running computer without a key, for example to show a page to the user. Whoever has it can use this port until it expires.',
+    input: computer.extend({
+      port: createLinkRequest.shape.port.unwrap().describe('The port that the server listens on'),
+      minutes: createLinkRequest.shape.minutes,
+    }),
+    run: async ({ computer_id, ...body }, api) => ({
+      result: await api.json('POST', pathOf(computer_id, '/links'), body),
     }),
   }),
 ];

@@ -115,9 +115,13 @@ export class Computer implements AsyncDisposable {
     return dataOf(this.#api.POST('/v1/computers/{id}/stop', this.#path()));
   }
 
-  /** Deletes the computer and its /workspace. */
+  /** Deletes the computer and its /workspace. One that is gone counts as deleted, as after a lost answer. */
   async delete(): Promise<void> {
-    await dataOf(this.#api.DELETE('/v1/computers/{id}', this.#path()));
+    try {
+      await dataOf(this.#api.DELETE('/v1/computers/{id}', this.#path()));
+    } catch (error) {
+      if (!(error instanceof SwitchyardError) || error.code !== 'computer_not_found') throw error;
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {

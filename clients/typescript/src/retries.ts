@@ -1,0 +1,136 @@
+// Which requests are sent again, and when: by the same rules as the Python client.
+
+const KEY = 'idempotency-key';
+const RETRY_DELAY_MS_MIN = 500;
+const RETRY_DELAY_MS_MAX = 60_000;
+/** How long a repeat waits for the answer of the first request under its key. */
+const WAIT_MS_MAX = 600_000;
+const RUNS_ONCE: ReadonlySet<string> = new Set(['GET', 'PUT', 'DELETE']);
+/** What a proxy answers when it lost the API. */
+const PROXY_FAILED: ReadonlySet<number> = new Set([502, 503, 504]);
+/** Codes of Node for a request that was never sent. Browsers give none: there each request may have been sent. */
+const NOT_CONNECTED: ReadonlySet<unknown> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+interface RetryOptions {
+  maxRetries: number;
+  waitMsMax?: number;
+}
+
+/** Returns a `fetch` that sends a request again when that is safe and makes sense. An upload is sent once. */
+export function retryingFetch({ maxRetries, waitMsMax = WAIT_MS_MAX }: RetryOptions) {
+  return async (request: Request): Promise<Response> => {
+    if (maxRetries === 0 || isUpload(request)) return fetch(request);
+    const body = await request.text();
+    const headers = new Headers(request.headers);
+    const retries = new Retries({ method: request.method, headers, body, maxRetries, waitMsMax });
+    for (;;) {
+      let delayMs: number | null;
+      const sent = new Request(request, { headers, ...(body === '' ? {} : { body }) });
+      try {
+        const response = await fetch(sent);
+        if (response.ok) return response;
+        delayMs = retries.afterError(response, await errorCodeOf(response));
+        if (delayMs === null) return response;
+      } catch (lost) {
+        delayMs = request.signal.aborted ? null : retries.afterLoss(lost);
+        if (delayMs === null) throw lost;
+      }
+      await wait(delayMs, request.signal);
+    }
+  };
+}
+
+interface RetriedRequest extends Required<RetryOptions> {
+  method: string;
+  /** Its `Idempotency-Key` is added, and removed again if no answer can be kept. */
+  headers: Headers;
+  body: string;
+}
+
+/**
+ * Every POST that is no stream gets an `Idempotency-Key`, so that it runs once however often it is sent. It is sent again
+ * after a lost connection, and when the answer's `x-should-retry` says that this makes sense.
+ * After a failure: the milliseconds to wait before the request is sent again, or null if it is not.
+ */
+class Retries {
+  readonly #request: RetriedRequest;
+  readonly #isStream: boolean;
+  readonly #hasOwnKey: boolean;
+  readonly #waitsUntil: number;
+  #retries = 0;
+
+  constructor(request: RetriedRequest) {
+    const { method, headers, body, waitMsMax } = request;
+    this.#request = request;
+    this.#isStream = body.includes('"stream":true'); // as JSON.stringify writes it
+    this.#hasOwnKey = method === 'POST' && !headers.has(KEY) && !this.#isStream;
+    this.#waitsUntil = performance.now() + waitMsMax;
+    if (this.#hasOwnKey) headers.set(KEY, crypto.randomUUID());
+  }
+
+  afterLoss(lost: unknown): number | null {
+    const wasSent = !NOT_CONNECTED.has(((lost as Error).cause as { code?: unknown } | undefined)?.code);
+    if (wasSent && (this.#isStream || !this.#runsOnce())) return null;
+    return this.#nextDelayMs(null);
+  }
+
+  afterError({ status, headers }: Response, code: string | undefined): number | null {
+    if (this.#hasOwnKey && code === 'idempotency_quota_exceeded') {
+      this.#request.headers.delete(KEY); // nothing ran; without a key it may run
+      return this.#nextDelayMs('0');
+    }
+    const advice = headers.get('x-should-retry');
+    const isLostByProxy = this.#runsOnce() && PROXY_FAILED.has(status);
+    if (!(advice === null ? isLostByProxy : advice === 'true')) return null;
+    const retryAfter = headers.get('retry-after');
+    if (code !== 'idempotency_in_use') return this.#nextDelayMs(retryAfter);
+    // Waiting for the answer of the first request is no retry.
+    return performance.now() < this.#waitsUntil ? delayMsOf(this.#retries + 1, retryAfter) : null;
+  }
+
+  #runsOnce(): boolean {
+    return RUNS_ONCE.has(this.#request.method) || this.#request.headers.has(KEY);
+  }
+
+  #nextDelayMs(retryAfter: string | null): number | null {
+    if (this.#retries >= this.#request.maxRetries) return null;
+    this.#retries += 1;
+    return delayMsOf(this.#retries, retryAfter);
+  }
+}
+
+/** Doubles with each attempt, with jitter, so that many clients do not come back at once. */
+function delayMsOf(attempt: number, retryAfter: string | null): number {
+  if (retryAfter !== null && /^\d+$/.test(retryAfter))
+    return Math.min(Number(retryAfter) * 1_000, RETRY_DELAY_MS_MAX);
+  return Math.min(RETRY_DELAY_MS_MIN * 2 ** (attempt - 1), RETRY_DELAY_MS_MAX) * (0.75 + Math.random() / 4);
+}
+
+/** Its body may be a stream, which cannot be sent again, or too large to keep. */
+function isUpload({ headers }: Request): boolean {
+  return !(headers.get('content-type') ?? 'application/json').startsWith('application/json');
+}
+
+/** Leaves the body to the caller. */
+async function errorCodeOf(response: Response): Promise<string | undefined> {
+  const body = response.clone().json() as Promise<{ error?: { code?: string } } | null>;
+  return (await body.catch(() => null))?.error?.code;
+}
+
+/** @throws the reason of the signal when it is aborted */
+function wait(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+}

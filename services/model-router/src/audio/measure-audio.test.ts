@@ -37,6 +37,43 @@ function makeTracks(...tracks: [seconds: number, codec: string][]): Buffer {
   return readFileSync(file);
 }
 
+/** A Matroska element; its size takes 8 bytes. */
+function element(id: string, ...content: Buffer[]): Buffer {
+  const size = Buffer.alloc(8);
+  size.writeBigUInt64BE(BigInt(content.reduce((sum, { length }) => sum + length, 0)));
+  size[0] = 1;
+  return Buffer.concat([Buffer.from(id, 'hex'), size, ...content]);
+}
+
+const hex = (text: string) => Buffer.from(text, 'hex');
+
+/** WebM with one Opus track and these clusters. */
+function opusWebm(clusters: Buffer[], encodings: Buffer = hex('')): Buffer {
+  const head = Buffer.from('OpusHead\x01\x01\0\0\x80\xbb\0\0\0\0\0', 'latin1');
+  const sound = element('e1', element('b5', hex('473b8000')), element('9f', hex('01')));
+  const names = [element('86', Buffer.from('A_OPUS')), element('63a2', head)];
+  const ids = [element('d7', hex('01')), element('73c5', hex('01')), element('83', hex('02'))];
+  const tracks = element('1654ae6b', element('ae', ...ids, ...names, sound, encodings));
+  return Buffer.concat([
+    element('1a45dfa3', element('4282', Buffer.from('webm'))),
+    element('18538067', tracks, ...clusters),
+  ]);
+}
+
+const OPUS_20_MS = hex('fcfffe');
+
+/** A second of packets of 20 ms. */
+function cluster(second: number, packet: Buffer = OPUS_20_MS, ...more: Buffer[]): Buffer {
+  const time = Buffer.alloc(4);
+  time.writeUInt32BE(second * 1_000);
+  const blocks = Array.from({ length: 50 }, (_, at) => {
+    const head = hex('81000080');
+    head.writeInt16BE(at * 20, 1);
+    return element('a3', head, packet);
+  });
+  return element('1f43b675', element('e7', time), ...blocks, ...more);
+}
+
 const secondsOf = async (bytes: Buffer) => (await measureAudio({ decoder }, bytes, here)).seconds;
 
 /** For encoders that state their padding; others include the padding of a block. */
@@ -168,6 +205,24 @@ describe('a forged header does not make', () => {
     expect(await secondsOf(lying)).toBeCloseTo(SECONDS, 3);
   });
 
+  test.each(['data', 'fmt '] as const)('a wav shorter by a second chunk %s', async (id) => {
+    const bytes = make('wav');
+    const [formatAt, dataAt] = [bytes.indexOf('fmt '), bytes.indexOf('data')];
+    const [riff, format, data] = [
+      bytes.subarray(0, 12),
+      bytes.subarray(formatAt, dataAt),
+      bytes.subarray(dataAt),
+    ];
+    const second = {
+      data: altered(data.subarray(0, 8 + 3_200), (copy) => copy.writeUInt32LE(3_200, 4)),
+      'fmt ': altered(format, (copy) => copy.writeUInt32LE(4_000_000, 12)),
+    };
+    const crafted = Buffer.concat([riff, format, second[id], data]);
+    const decoded = await decoder.measure(crafted, here);
+    expect(decoded).toBeGreaterThan(SECONDS - 1);
+    expect(await secondsOf(crafted)).toBeCloseTo(decoded ?? 0, 2);
+  });
+
   test('a wav longer by its other chunks', async () => {
     const bytes = make('wav', ['-metadata', 'title=of a test']);
     const tail = Buffer.concat([Buffer.from('LIST\x64\x00\x00\x00', 'latin1'), Buffer.alloc(100)]);
@@ -228,6 +283,29 @@ describe('a forged header does not make', () => {
       copy.writeDoubleBE(10, bytes.indexOf(Buffer.from('448988', 'hex')) + 3),
     );
     expect(await secondsOf(lying)).toBeCloseTo(SECONDS, 2);
+  });
+});
+
+describe('a crafted webm is not measured shorter than decoders hear it, with', () => {
+  const strips = element('5034', element('4254', hex('03')), element('4255', OPUS_20_MS.subarray(0, 1)));
+  const voidBeyondParent = Buffer.concat([hex('ec'), element('', Buffer.alloc(100_000)).subarray(0, 8)]);
+  test.each<[string, Buffer, seconds: number]>([
+    ['nothing unusual', opusWebm([cluster(0), cluster(1), cluster(2)]), 3],
+    ['a byte between two clusters', opusWebm([cluster(0), hex('00'), cluster(1), cluster(2)]), 3],
+    [
+      'an element that overruns its cluster',
+      opusWebm([cluster(0, OPUS_20_MS, voidBeyondParent), cluster(1), cluster(2)]),
+      3,
+    ],
+    [
+      'packets that are stored without their first byte',
+      opusWebm([cluster(0, hex('e00000'))], element('6d80', element('6240', strips))),
+      1,
+    ],
+  ])('%s', async (_, bytes, seconds) => {
+    const decoded = await decoder.measure(bytes, here);
+    expect(decoded).toBeCloseTo(seconds, 1);
+    expect(await secondsOf(bytes)).toBeCloseTo(decoded ?? 0, 2);
   });
 });
 

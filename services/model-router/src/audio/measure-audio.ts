@@ -52,7 +52,7 @@ export async function measureAudio(
   return { format, seconds: millis / MILLIS };
 }
 
-/** Null for what is not counted here, and for a file of too many parts. */
+/** Null for what is not counted here, and for a file of which only a part could be counted. */
 function count(format: AudioFormatName, bytes: Buffer): number | null {
   try {
     return MEASURES[format]?.(bytes) ?? null;

@@ -9,7 +9,10 @@ interface WavFormat {
   bytesPerSecond: number;
 }
 
-/** Duration in seconds; null when the file is not WAV or its audio is compressed. */
+/**
+ * Duration in seconds; null when the file is not WAV or its audio is compressed.
+ * @throws RangeError for a second format or more audio: decoders differ in which one they use
+ */
 export function measureWav(bytes: Buffer): number | null {
   let format: WavFormat | null = null;
   for (let at = 12; at + CHUNK_HEADER_BYTES <= bytes.length; ) {
@@ -17,6 +20,7 @@ export function measureWav(bytes: Buffer): number | null {
     const size = bytes.readUInt32LE(at + 4);
     const start = at + CHUNK_HEADER_BYTES;
     if (id === 'fmt ') {
+      if (format) throw new RangeError('two formats');
       format = readFormat(bytes.subarray(start, start + size));
       if (!format) return null;
     }
@@ -44,10 +48,10 @@ function soundBytes(bytes: Buffer, start: number, said: number): number {
   const there = bytes.length - start;
   if (said > there) return there;
   let at = start + said + (said % 2);
-  while (
-    at + CHUNK_HEADER_BYTES <= bytes.length &&
-    /^[\x20-\x7e]{4}$/.test(bytes.toString('latin1', at, at + 4))
-  ) {
+  while (at + CHUNK_HEADER_BYTES <= bytes.length) {
+    const id = bytes.toString('latin1', at, at + 4);
+    if (!/^[\x20-\x7e]{4}$/.test(id)) break;
+    if (id === 'data') throw new RangeError('more audio follows');
     const size = bytes.readUInt32LE(at + 4);
     at += CHUNK_HEADER_BYTES + size + (size % 2);
   }

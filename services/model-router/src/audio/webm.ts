@@ -15,6 +15,7 @@ const ID = {
   trackNumber: 0xd7,
   trackType: 0x83,
   codecId: 0x86,
+  contentEncodings: 0x6d80,
   codecPrivate: 0x63a2,
   codecDelay: 0x56aa,
   discardPadding: 0x75a2,
@@ -40,7 +41,7 @@ interface Element {
 
 interface SoundTrack {
   number: number;
-  /** Null for a codec that is not counted here. */
+  /** Null for a codec that is not counted here, and for packets that are compressed or encrypted. */
   counter: PacketCounter | null;
   delaySeconds: number;
   discardSeconds: number;
@@ -48,7 +49,7 @@ interface SoundTrack {
 
 /**
  * Duration of the longest audio track in seconds; null when a track cannot be measured, or there is none.
- * @throws RangeError for more elements or tracks than are read: the rest would be free
+ * @throws RangeError for more elements or tracks than are read, and for unreadable elements: the rest would be free
  */
 export function measureWebm(bytes: Buffer): number | null {
   const tracks = new Map<number, SoundTrack>();
@@ -81,26 +82,34 @@ function addTrack(tracks: Map<number, SoundTrack>, track: SoundTrack | null): vo
 /** All elements; a parent precedes its children. */
 function* elements(bytes: Buffer): Generator<Element> {
   let at = 0;
+  /** Ends of the parents at this place, the innermost last; only those that end earlier than the parent before. */
+  const ends = [bytes.length];
   for (let count = 0; at < bytes.length; count++) {
     if (count === ELEMENTS_MAX) throw new RangeError('too many elements');
-    const element = readElement(bytes, at, bytes.length);
-    if (!element) return;
+    while (at >= (ends.at(-1) as number)) ends.pop();
+    const to = ends.at(-1) as number;
+    const element = readElement(bytes, at, to);
     yield element;
-    at = PARENTS.has(element.id) ? element.start : element.end;
+    const isParent = PARENTS.has(element.id);
+    if (isParent && element.end < to) ends.push(element.end);
+    at = isParent ? element.start : element.end;
   }
 }
 
-function readElement(bytes: Buffer, at: number, to: number): Element | null {
+/**
+ * Reads an element of a parent that ends at `to`. A parent may overrun the end of a file that was cut off.
+ * @throws RangeError when decoders may find audio elsewhere than after this element
+ */
+function readElement(bytes: Buffer, at: number, to: number): Element {
   const idBytes = lengthOf(bytes[at] ?? 0);
-  if (idBytes > 4 || at + idBytes >= to) return null;
-  const size = readVint(bytes, at + idBytes);
-  if (!size) return null;
+  const size = idBytes > 4 ? null : readVint(bytes, at + idBytes);
+  if (!size) throw new RangeError('unreadable element');
+  const id = bytes.readUIntBE(at, idBytes);
   const start = at + idBytes + size.bytes;
-  return {
-    id: bytes.readUIntBE(at, idBytes),
-    start,
-    end: size.value === null ? to : Math.min(start + size.value, to),
-  };
+  const end = size.value === null ? Infinity : start + size.value;
+  const mayOverrun = PARENTS.has(id) && (size.value === null || to === bytes.length);
+  if (start > to || (end > to && !mayOverrun)) throw new RangeError('element overruns its parent');
+  return { id, start, end: Math.min(end, to) };
 }
 
 /** Length of a variable-size number, by the leading zeros of its first byte. */
@@ -128,7 +137,6 @@ function readTrack(bytes: Buffer, entry: Element): SoundTrack | null {
   const fields = new Map<number, Buffer>();
   for (let at = entry.start; at < entry.end; ) {
     const element = readElement(bytes, at, entry.end);
-    if (!element) break;
     fields.set(element.id, bytes.subarray(element.start, element.end));
     at = element.end;
   }
@@ -136,7 +144,8 @@ function readTrack(bytes: Buffer, entry: Element): SoundTrack | null {
   if (number(ID.trackType) !== TRACK_TYPE_SOUND) return null;
   const codecId = fields.get(ID.codecId)?.subarray(0, CODEC_BYTES_MAX);
   const codec = codecId?.toString('latin1').replace(/\0+$/, '') ?? '';
-  const counter = counterOf(codec, fields.get(ID.codecPrivate) ?? Buffer.alloc(0));
+  const config = fields.get(ID.codecPrivate) ?? Buffer.alloc(0);
+  const counter = fields.has(ID.contentEncodings) ? null : counterOf(codec, config);
   // Limited to the longest possible Opus pre-skip.
   const delaySeconds = Math.min(number(ID.codecDelay) / NANOS_PER_SECOND, DELAY_SECONDS_MAX);
   return { number: number(ID.trackNumber), counter, delaySeconds, discardSeconds: 0 };

@@ -74,7 +74,7 @@ export async function start({ config, bus, logger, clock, metrics }: StartDeps):
       'Video jobs from their start to their result: charged once, started once, refunded when they fail.',
   });
   register(service, {
-    ...{ videos, inputs, results, events, catalog, clock, logger },
+    ...{ bus, videos, inputs, results, events, catalog, clock, logger },
     ...{ holds, largeBodies, openUseOf: worker.openUseOf },
     egress,
     jobMsMax: config.SWITCHYARD_VIDEO_MINUTES_MAX * MINUTE_MS,

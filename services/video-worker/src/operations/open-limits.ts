@@ -1,7 +1,8 @@
-// Limits the unfinished videos of an org, whose inputs share one object store with those of all other orgs.
-import { OBJECT_STORES } from '@switchyard/bus';
+// Limits the videos of an org, whose records and inputs share their stores with those of all other orgs.
+import { BUCKETS, bytesLeft, OBJECT_STORES } from '@switchyard/bus';
 import { ServiceError } from '@switchyard/contracts';
 import type { OpenUse } from '../jobs/open-jobs.ts';
+import type { VideoOperations } from './video-operations.ts';
 
 /** Maximum unfinished videos of an org. */
 export const OPEN_JOBS_MAX = 1_000;
@@ -9,18 +10,44 @@ export const OPEN_JOBS_MAX = 1_000;
 export const OPEN_BYTES_MAX = OBJECT_STORES['video-inputs'].maxBytes / 4;
 /** Some videos end within this time. */
 const RETRY_AFTER_S = 30;
+/** Maximum records of an org. The largest ones have 14 KB, so one org takes a quarter of the bucket. */
+export const KEPT_VIDEOS_MAX = 20_000;
+/** Some records expire within this time, if the org creates videos at an even pace. */
+const KEPT_RETRY_AFTER_S = 3_600;
+/** Bytes of the bucket that are left to the jobs of all orgs, whose records grow until they end. */
+export const RECORD_BYTES_LEFT_MIN = BUCKETS.videos.maxBytes / 16;
 
 /** Videos that are created at the same moment may exceed the limits a little. @throws ServiceError `rate_limited` */
 export function refuseFurther({ jobs, bytes }: OpenUse): void {
-  if (jobs >= OPEN_JOBS_MAX) throw refusal('unfinished_videos', OPEN_JOBS_MAX, 'unfinished videos');
-  if (bytes >= OPEN_BYTES_MAX)
-    throw refusal('unfinished_video_bytes', OPEN_BYTES_MAX, 'bytes of input of unfinished videos');
+  const ended = 'Retry when some have ended.';
+  if (jobs >= OPEN_JOBS_MAX)
+    throw refusal('unfinished_videos', OPEN_JOBS_MAX, `unfinished videos. ${ended}`, RETRY_AFTER_S);
+  if (bytes >= OPEN_BYTES_MAX) {
+    const what = `bytes of input of unfinished videos. ${ended}`;
+    throw refusal('unfinished_video_bytes', OPEN_BYTES_MAX, what, RETRY_AFTER_S);
+  }
 }
 
-function refusal(limit: string, max: number, what: string): ServiceError {
-  const message = `The org is at its limit of ${max} ${what}. Retry when some have ended.`;
-  return new ServiceError('rate_limited', message, {
-    retryAfterS: RETRY_AFTER_S,
+/**
+ * Refuses a video whose record might not be stored: its charge would stay.
+ * @throws ServiceError `rate_limited`, `storage_full`, `service_unavailable`
+ */
+export async function refuseUnkept(
+  { bus, videos }: Pick<VideoOperations, 'bus' | 'videos'>,
+  org: string,
+): Promise<void> {
+  const [kept, left] = await Promise.all([videos.keysWithDeleted(`${org}.>`), bytesLeft(bus, 'KV_videos')]);
+  if (kept.length >= KEPT_VIDEOS_MAX) {
+    const what = 'videos of the last 30 days. Retry when some have expired.';
+    throw refusal('kept_videos', KEPT_VIDEOS_MAX, what, KEPT_RETRY_AFTER_S);
+  }
+  if (left < RECORD_BYTES_LEFT_MIN)
+    throw new ServiceError('storage_full', 'Store videos is almost full. The operator must add storage.');
+}
+
+function refusal(limit: string, max: number, what: string, retryAfterS: number): ServiceError {
+  return new ServiceError('rate_limited', `The org is at its limit of ${max} ${what}`, {
+    retryAfterS,
     details: { limit, of: 'org', max },
   });
 }

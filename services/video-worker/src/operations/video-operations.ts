@@ -1,5 +1,5 @@
 // Dependencies of the operations on videos.
-import type { Bucket, EventPublisher, ObjectStore } from '@switchyard/bus';
+import type { Bucket, Bus, EventPublisher, ObjectStore } from '@switchyard/bus';
 import type { VideoRecord } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
 import type { Catalog } from '@switchyard/model-router/video';
@@ -9,6 +9,7 @@ import type { InputStore } from '../input/input-store.ts';
 import type { OpenUse } from '../jobs/open-jobs.ts';
 
 export interface VideoOperations {
+  bus: Bus;
   videos: Bucket<VideoRecord>;
   inputs: InputStore;
   results: ObjectStore;

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { openReply, serve } from '@switchyard/bus';
+import { BUCKETS, openReply, serve } from '@switchyard/bus';
 import {
   VIDEO_CREATE_SUBJECT,
   type VideoRecord,
@@ -20,7 +20,7 @@ import { TestMaker } from '../fixtures/test-maker.ts';
 import { newRecord } from '../jobs/new-record.ts';
 import { OpenJobs } from '../jobs/open-jobs.ts';
 import { register } from '../register.ts';
-import { OPEN_BYTES_MAX, OPEN_JOBS_MAX } from './open-limits.ts';
+import { KEPT_VIDEOS_MAX, OPEN_BYTES_MAX, OPEN_JOBS_MAX, RECORD_BYTES_LEFT_MIN } from './open-limits.ts';
 import type { VideoOperations } from './video-operations.ts';
 
 const ORG = 'org_a';
@@ -161,3 +161,40 @@ test.each([
     stored.mockRestore();
   },
 );
+
+/** Stores records of an org, of which only the keys matter. */
+async function fillWith(org: string, count: number): Promise<void> {
+  const { bus } = installation;
+  for (let i = 0; i < count; i += 1) bus.nc.publish(`$KV.videos.${videoKey(org, `vid_${i}`)}`);
+  await expect.poll(async () => (await installation.videos.keysWithDeleted(`${org}.>`)).length).toBe(count);
+}
+
+/** The charges of an org so far. */
+async function chargesOf(org: string): Promise<number> {
+  await installation.told('a marker');
+  return installation.log.all.filter(
+    ({ type, data }) => type === 'video.charged' && 'org' in data && data.org === org,
+  ).length;
+}
+
+test('an org with its maximum of kept records is refused without a charge; other orgs are not', async () => {
+  await fillWith('org_d', KEPT_VIDEOS_MAX - 1);
+  await create({}, 'org_d');
+  await expect(create({}, 'org_d')).rejects.toMatchObject({
+    code: 'rate_limited',
+    details: { limit: 'kept_videos', of: 'org', max: KEPT_VIDEOS_MAX },
+  });
+  expect(await chargesOf('org_d')).toBe(1);
+  await create({}, 'org_other');
+});
+
+test('a video is refused without a charge when the bucket of records is almost full', async () => {
+  const { streams } = installation.bus.jsm;
+  const { bytes } = (await streams.info('KV_videos')).state;
+  await streams.update('KV_videos', { max_bytes: bytes + RECORD_BYTES_LEFT_MIN - 1 });
+  await expect(create({}, 'org_e')).rejects.toMatchObject({ code: 'storage_full' });
+  expect(await chargesOf('org_e')).toBe(0);
+  await streams.update('KV_videos', { max_bytes: BUCKETS.videos.maxBytes });
+  await create({}, 'org_e');
+  expect(await chargesOf('org_e')).toBe(1);
+});

@@ -25,7 +25,7 @@ import { ensureRecord, newRecord } from '../jobs/new-record.ts';
 import { type Offer, offersFor } from '../offer/offers.ts';
 import { defaultResolutionOf } from '../offer/video-limits.ts';
 import { showVideo } from '../show-video.ts';
-import { refuseFurther } from './open-limits.ts';
+import { refuseFurther, refuseUnkept } from './open-limits.ts';
 import type { VideoOperations } from './video-operations.ts';
 
 const PATH = MODEL_TYPES.video.endpoint.slice('POST '.length);
@@ -49,6 +49,7 @@ export function createVideo(deps: VideoOperations) {
       if (!isDownload) place?.keep(bodyMemory);
       const offers = offersFor(deps.catalog, head, request);
       refuseFurther(deps.openUseOf(org));
+      await refuseUnkept(deps, org);
       if (callbackUrl) await deps.egress.check(callbackUrl, { param: 'callback_url', signal });
       if (isDownload) place ??= await take(DOWNLOAD_BYTES_MAX);
       const keep = (memory: number) => place?.keep(bodyMemory + memory);

@@ -77,6 +77,7 @@ export async function start({ config, bus, logger, clock, metrics }: StartDeps):
     ...{ bus, videos, inputs, results, events, catalog, clock, logger },
     ...{ holds, largeBodies, openUseOf: worker.openUseOf },
     egress,
+    resultBytesMax: deps.resultBytesMax,
     jobMsMax: config.SWITCHYARD_VIDEO_MINUTES_MAX * MINUTE_MS,
   });
   return {

@@ -1,5 +1,6 @@
 // Tests the start protocol with a worker that dies before or after every single step, and a second worker that takes
 // over. Uses real NATS and in-memory makers.
+import { OBJECT_STORES } from '@switchyard/bus';
 import { type Event, videosRequest } from '@switchyard/contracts';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Installation, JOB_MS_MAX, startInstallation } from '../fixtures/installation.ts';
@@ -303,6 +304,28 @@ describe('a job', () => {
     if (!entry) throw new Error('no record');
     await installation.videos.update(entry.key, { ...entry.value, deleted: true }, entry.revision);
   };
+
+  test('that finds the store of results full is downloaded again every few minutes until there is room', async () => {
+    const { bus, clock } = installation;
+    const resize = (max_bytes: number) => bus.jsm.streams.update('OBJ_video-results', { max_bytes });
+    const { bytes } = (await bus.jsm.streams.info('OBJ_video-results')).state;
+    const maker = new TestMaker({ looks: 1 });
+    const looksAt: number[] = [];
+    const status = maker.status.bind(maker);
+    maker.status = async (...args) => {
+      looksAt.push(clock.now());
+      if (looksAt.length === 3) await resize(OBJECT_STORES['video-results'].maxBytes);
+      return status(...args);
+    };
+    const deps = installation.depsOf({ first: maker }, new Mortal(null));
+    const event = await installation.charge({ 'acme/first': CHARGE });
+    await ensureRecord(deps, event);
+    await resize(bytes + VIDEO.length / 2);
+    await installation.work(deps, event);
+    const [first = 0, second = 0, third = 0] = looksAt;
+    expect(Math.min(second - first, third - second)).toBeGreaterThanOrEqual(60_000);
+    expect(await installation.read(event)).toMatchObject({ state: 'completed', refunded_nano: '0' });
+  });
 
   test('that is deleted before a maker accepts it is refunded', async () => {
     const makers = { first: new TestMaker() };

@@ -23,6 +23,8 @@ const STARTS_MAX = 5;
 const LOOK_AFTER_MS_MIN = 500;
 const LOOK_AFTER_MS_MAX = 10_000;
 const LOOK_GROWTH = 1.5;
+/** Delay before a video that found the store full is downloaded or rendered again: others expire after hours. */
+const STORE_FULL_RETRY_MS = 5 * 60_000;
 /** More than all upstreams of all models that one request may name. */
 const STEPS_MAX = 2_000;
 /** A maker that does not answer a cancel request must not block the job. */
@@ -233,7 +235,8 @@ async function look(deps: JobDeps, held: HeldJob): Promise<After> {
       );
     const about = { error: described(deps, error), video: record.id, model: record.model };
     deps.logger.warn(about, 'status check of a video failed');
-    return later();
+    const isFull = error instanceof ServiceError && error.code === 'storage_full';
+    return isFull ? restFor(deps, Math.min(STORE_FULL_RETRY_MS, msLeft), {}) : later();
   } finally {
     stopClock();
   }
@@ -384,7 +387,10 @@ function isLate({ clock }: JobDeps, { deadline_at }: VideoRecord): boolean {
 }
 
 /** @param times number of previous status checks */
-function rest({ clock }: JobDeps, times: number, change: Change): After {
-  const ms = Math.min(LOOK_AFTER_MS_MIN * LOOK_GROWTH ** times, LOOK_AFTER_MS_MAX);
+function rest(deps: JobDeps, times: number, change: Change): After {
+  return restFor(deps, Math.min(LOOK_AFTER_MS_MIN * LOOK_GROWTH ** times, LOOK_AFTER_MS_MAX), change);
+}
+
+function restFor({ clock }: JobDeps, ms: number, change: Change): After {
   return { next: 'rest', change: { ...change, next_at: new Date(clock.now() + ms).toISOString() } };
 }

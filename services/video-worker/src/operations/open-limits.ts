@@ -29,20 +29,29 @@ export function refuseFurther({ jobs, bytes }: OpenUse): void {
 }
 
 /**
- * Refuses a video whose record might not be stored: its charge would stay.
+ * Refuses a video that might not be stored, or whose record might not: the operator would pay for a video that nobody
+ * gets, and without a record the charge would stay.
  * @throws ServiceError `rate_limited`, `storage_full`, `service_unavailable`
  */
 export async function refuseUnkept(
-  { bus, videos }: Pick<VideoOperations, 'bus' | 'videos'>,
+  { bus, videos, resultBytesMax }: Pick<VideoOperations, 'bus' | 'videos' | 'resultBytesMax'>,
   org: string,
 ): Promise<void> {
-  const [kept, left] = await Promise.all([videos.keysWithDeleted(`${org}.>`), bytesLeft(bus, 'KV_videos')]);
+  const [kept, recordsLeft, resultsLeft] = await Promise.all([
+    videos.keysWithDeleted(`${org}.>`),
+    bytesLeft(bus, 'KV_videos'),
+    bytesLeft(bus, 'OBJ_video-results'),
+  ]);
   if (kept.length >= KEPT_VIDEOS_MAX) {
     const what = 'videos of the last 30 days. Retry when some have expired.';
     throw refusal('kept_videos', KEPT_VIDEOS_MAX, what, KEPT_RETRY_AFTER_S);
   }
-  if (left < RECORD_BYTES_LEFT_MIN)
-    throw new ServiceError('storage_full', 'Store videos is almost full. The operator must add storage.');
+  if (recordsLeft < RECORD_BYTES_LEFT_MIN) throw almostFull('videos');
+  if (resultsLeft < resultBytesMax) throw almostFull('video-results');
+}
+
+function almostFull(store: string): ServiceError {
+  return new ServiceError('storage_full', `Store ${store} is almost full. The operator must add storage.`);
 }
 
 function refusal(limit: string, max: number, what: string, retryAfterS: number): ServiceError {

@@ -20,6 +20,8 @@ export interface VideoOperations {
   largeBodies: ByteBudget;
   /** What the unfinished jobs of an org take. */
   openUseOf(org: string): OpenUse;
+  /** Maximum size of a video, in bytes. */
+  resultBytesMax: number;
   /** Maximum duration of a job, in milliseconds. */
   jobMsMax: number;
   clock: Clock;

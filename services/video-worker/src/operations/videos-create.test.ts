@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { BUCKETS, openReply, serve } from '@switchyard/bus';
+import { BUCKETS, OBJECT_STORES, openReply, serve } from '@switchyard/bus';
 import {
   VIDEO_CREATE_SUBJECT,
   type VideoRecord,
@@ -25,6 +25,7 @@ import type { VideoOperations } from './video-operations.ts';
 
 const ORG = 'org_a';
 const MIB = 1024 * 1024;
+const RESULT_BYTES_MAX = 2 * MIB;
 const BUDGET_BYTES = 128 * MIB;
 /** Its copies and the largest picture exceed an org's share. */
 const OPTIONS_BYTES = 9 * MIB;
@@ -58,6 +59,7 @@ beforeAll(async () => {
     holds: new HoldKeeper({ bus, logger }),
     largeBodies: new ByteBudget({ bytesMax: BUDGET_BYTES, clock }),
     openUseOf: (org) => open.useOf(org),
+    resultBytesMax: RESULT_BYTES_MAX,
     jobMsMax: JOB_MS_MAX,
     logger,
   };
@@ -188,13 +190,16 @@ test('an org with its maximum of kept records is refused without a charge; other
   await create({}, 'org_other');
 });
 
-test('a video is refused without a charge when the bucket of records is almost full', async () => {
+test.each([
+  ['KV_videos', BUCKETS.videos.maxBytes, RECORD_BYTES_LEFT_MIN, 'org_e'],
+  ['OBJ_video-results', OBJECT_STORES['video-results'].maxBytes, RESULT_BYTES_MAX, 'org_f'],
+])('a video is refused without a charge while %s is almost full', async (stream, max, leftMin, org) => {
   const { streams } = installation.bus.jsm;
-  const { bytes } = (await streams.info('KV_videos')).state;
-  await streams.update('KV_videos', { max_bytes: bytes + RECORD_BYTES_LEFT_MIN - 1 });
-  await expect(create({}, 'org_e')).rejects.toMatchObject({ code: 'storage_full' });
-  expect(await chargesOf('org_e')).toBe(0);
-  await streams.update('KV_videos', { max_bytes: BUCKETS.videos.maxBytes });
-  await create({}, 'org_e');
-  expect(await chargesOf('org_e')).toBe(1);
+  const { bytes } = (await streams.info(stream)).state;
+  await streams.update(stream, { max_bytes: bytes + leftMin - 1 });
+  await expect(create({}, org)).rejects.toMatchObject({ code: 'storage_full' });
+  expect(await chargesOf(org)).toBe(0);
+  await streams.update(stream, { max_bytes: max });
+  await create({}, org);
+  expect(await chargesOf(org)).toBe(1);
 });

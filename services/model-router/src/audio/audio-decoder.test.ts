@@ -6,7 +6,8 @@ import { FakeClock } from '@switchyard/testing';
 import { expect, test, vi } from 'vitest';
 import { AudioDecoder } from './audio-decoder.ts';
 
-const here = new AbortController().signal;
+const { signal } = new AbortController();
+const of = (org: string) => ({ org, signal });
 const SECONDS = 600;
 const AUDIO = execFileSync(
   'ffmpeg',
@@ -24,7 +25,9 @@ test('two files are decoded at once, and others wait', async () => {
   };
   subscribe('child_process', count);
   try {
-    const measured = await Promise.all(Array.from({ length: 10 }, () => decoder.measure(AUDIO, here)));
+    const measured = await Promise.all(
+      Array.from({ length: 10 }, (_, at) => decoder.measure(AUDIO, of(`org_${at}`))),
+    );
     expect(measured).toEqual(Array(10).fill(SECONDS));
   } finally {
     unsubscribe('child_process', count);
@@ -32,11 +35,22 @@ test('two files are decoded at once, and others wait', async () => {
   expect(most).toBe(2);
 });
 
+test('files of one org are decoded one after the other, and leave a place for other orgs', async () => {
+  const decoder = new AudioDecoder(systemClock);
+  const measured: string[] = [];
+  const measure = async (org: string) => {
+    await decoder.measure(AUDIO, of(org));
+    measured.push(org);
+  };
+  await Promise.all(['org_a', 'org_a', 'org_a', 'org_b'].map(measure));
+  expect(measured.indexOf('org_b')).toBeLessThanOrEqual(1);
+});
+
 test('a file that waits too long for others is refused, and can be sent again', async () => {
   const clock = new FakeClock();
   const decoder = new AudioDecoder(clock);
-  const first = [decoder.measure(AUDIO, here), decoder.measure(AUDIO, here)];
-  const third = decoder.measure(AUDIO, here);
+  const first = [decoder.measure(AUDIO, of('org_a')), decoder.measure(AUDIO, of('org_b'))];
+  const third = decoder.measure(AUDIO, of('org_c'));
   clock.advance(120_000);
   await expect(third).rejects.toMatchObject({ code: 'service_unavailable', retryAfterS: 10 });
   expect(await Promise.all(first)).toEqual([SECONDS, SECONDS]);
@@ -45,7 +59,7 @@ test('a file that waits too long for others is refused, and can be sent again', 
 test('a file that cannot be stored is refused, and can be sent again', async () => {
   vi.stubEnv('TMPDIR', '/does/not/exist');
   try {
-    await expect(new AudioDecoder(systemClock).measure(AUDIO, here)).rejects.toMatchObject({
+    await expect(new AudioDecoder(systemClock).measure(AUDIO, of('org_a'))).rejects.toMatchObject({
       code: 'service_unavailable',
     });
   } finally {

@@ -9,26 +9,43 @@ import { type Clock, Places } from '@switchyard/service';
 const RATE_HZ = 8_000;
 /** Each decoding takes a core. */
 const DECODINGS_AT_ONCE = 2;
+/** A file may take a core until the timeout, and is not charged if it is refused then: the other place is for others. */
+const ORG_DECODINGS_AT_ONCE = 1;
 /** Maximum wait for other decodings: shorter than clients wait, longer than a burst takes. */
 const WAIT_MS_MAX = 120_000;
 /** Decoding is many times faster than real time. */
 const DECODE_TIMEOUT_MS = 60_000;
 const RETRY_AFTER_S = 10;
 
+/** Who waits for a decoding. */
+export interface DecodingCaller {
+  org: string;
+  signal: AbortSignal;
+}
+
 /** The decodings of one process. */
 export class AudioDecoder {
   readonly #places: Places;
 
   constructor(clock: Clock) {
-    this.#places = new Places({ max: DECODINGS_AT_ONCE, wait: { clock, msMax: WAIT_MS_MAX, late: busy } });
+    this.#places = new Places({
+      max: DECODINGS_AT_ONCE,
+      orgMax: ORG_DECODINGS_AT_ONCE,
+      wait: { clock, msMax: WAIT_MS_MAX, late: busy },
+    });
   }
 
   /**
    * Duration in seconds; null when the file cannot be decoded or ffmpeg is missing.
    * @throws ServiceError `service_unavailable` when other decodings take too long or the file cannot be stored
    */
-  measure(audio: Buffer, signal: AbortSignal): Promise<number | null> {
-    return this.#places.run(signal, () => measureByDecoding(audio, signal));
+  async measure(audio: Buffer, caller: DecodingCaller): Promise<number | null> {
+    const place = await this.#places.take(1, caller);
+    try {
+      return await measureByDecoding(audio, caller.signal);
+    } finally {
+      place.release();
+    }
   }
 }
 

@@ -15,7 +15,7 @@ import { measureWebm } from './webm.ts';
 const folder = mkdtempSync(join(tmpdir(), 'measure-test-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const here = new AbortController().signal;
+const here = { org: 'org_a', signal: new AbortController().signal };
 const decoder = new AudioDecoder(systemClock);
 const SECONDS = 12.345;
 let count = 0;

@@ -2,7 +2,7 @@
 // trusted only for a few milliseconds of padding.
 import { type AudioFormatName, ServiceError } from '@switchyard/contracts';
 import { measureAdts } from './adts.ts';
-import type { AudioDecoder } from './audio-decoder.ts';
+import type { AudioDecoder, DecodingCaller } from './audio-decoder.ts';
 import { detectAudio } from './detect-audio.ts';
 import { measureFlac } from './flac.ts';
 import { measureMp4 } from './mp4.ts';
@@ -40,13 +40,13 @@ interface MeasureDeps {
 export async function measureAudio(
   { decoder }: MeasureDeps,
   bytes: Buffer,
-  signal: AbortSignal,
+  caller: DecodingCaller,
 ): Promise<MeasuredAudio> {
   const detected = detectAudio(bytes);
   if (!detected) throw unreadable('Unknown audio format');
   const { format, start } = detected;
   const counted = count(format, bytes.subarray(start));
-  const seconds = counted ?? (await decoder.measure(bytes, signal));
+  const seconds = counted ?? (await decoder.measure(bytes, caller));
   const millis = Math.round((seconds ?? 0) * MILLIS);
   if (!Number.isSafeInteger(millis) || millis <= 0) throw unreadable(`No sound found in this ${format} file`);
   return { format, seconds: millis / MILLIS };

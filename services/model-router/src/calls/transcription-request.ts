@@ -23,11 +23,11 @@ import { PricedMembers } from './priced-members.ts';
 export async function transcriptionRequest(
   deps: { decoder: AudioDecoder },
   audio: Buffer,
-  { params }: ModelCallHead,
+  { org, params }: ModelCallHead,
   signal: AbortSignal,
 ): Promise<TranscriptionRequest> {
   const told = transcriptionParams.parse(params);
-  return new TranscriptionRequest(audio, told, await measureAudio(deps, audio, signal));
+  return new TranscriptionRequest(audio, told, await measureAudio(deps, audio, { org, signal }));
 }
 
 export class TranscriptionRequest implements ModelRequest {

@@ -14,17 +14,23 @@ export const KEY_LENGTH_MIN = 20;
 const KEY_NAME_LENGTH_MAX = 100;
 export const KEYS_PER_ORG_MAX = 1_000;
 const KEY_MODELS_MAX = 200;
+/** Bytes of the list as JSON. The keys that a key creates inherit it. */
+const KEY_MODELS_BYTES_MAX = 8 * 1024;
 /** A week: long enough to bring a new secret everywhere. */
 const GRACE_MINUTES_MAX = 7 * 24 * 60;
 const GRACE_MINUTES_DEFAULT = 60;
 /** Milliseconds since the epoch. Later times have five digits in the year, which `keyRecord` does not accept. */
 const EXPIRES_AT_MS_MAX = Date.parse('9999-12-31T23:59:59.999Z');
 
-const models = boundedList(z.string().min(1).max(256), { min: 1, max: KEY_MODELS_MAX });
+const models = boundedList(z.string().min(1).max(256), { min: 1, max: KEY_MODELS_MAX }).refine(
+  (list) => Buffer.byteLength(JSON.stringify(list)) <= KEY_MODELS_BYTES_MAX,
+  `is over ${KEY_MODELS_BYTES_MAX} bytes of JSON`,
+);
 
 /**
  * KV bucket `keys`: SHA-256 of the key in hex -> this, as JSON. The key itself is stored nowhere. A key that was rotated
- * has two for a while: its own under the new secret, and under the former one a `successor` that leads there.
+ * has two for a while: its own under the new secret, and under the former one a `successor` that leads there, without
+ * models and metadata.
  */
 export const keyRecord = z.object({
   id: idOf('key').describe('Id of the key; it is no secret'),

@@ -1,4 +1,5 @@
-// Secrets that were replaced: each points to its successor, and the sweep of keys removes it when it expires.
+// Secrets that were replaced: each points to its successor, whose bounds hold for it too. The sweep of keys removes it
+// when it expires.
 import type { Bucket, Entry, EventPublisher } from '@switchyard/bus';
 import type { Event, KeyRecord } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
@@ -29,6 +30,7 @@ export async function retire(
   const end = value.retires_at ? Math.min(Date.parse(value.retires_at), until) : until;
   const to = { bucket, events };
   if (end <= clock.now()) return deleteWithEvents(to, key, happened, revision);
-  const retired = { ...value, successor, retires_at: new Date(end).toISOString() };
+  const short = { ...value, models: null, metadata: null }; // copies of a long list would fill the bucket
+  const retired = { ...short, successor, retires_at: new Date(end).toISOString() };
   await updateWithEvents(to, { key, value: retired, revision }, happened);
 }

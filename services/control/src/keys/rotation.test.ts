@@ -1,11 +1,14 @@
 // Rotation of keys on a real nats-server, with a clock that the test controls.
-import { type Bucket, type Bus, openBucket, request } from '@switchyard/bus';
+import { BUCKETS, type Bucket, type Bus, openBucket, request } from '@switchyard/bus';
 import {
   DEFAULT_ORG,
   FORMER_SECRETS_MAX,
+  KEYS_PER_ORG_MAX,
   type KeyRecord,
   type RotatedKey,
   ServiceError,
+  TAGS_MAX,
+  TENANT_PERMISSIONS,
 } from '@switchyard/contracts';
 import { FakeClock } from '@switchyard/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -18,6 +21,8 @@ import { hashKey, newSecret } from './secret.ts';
 const FIRST = 'sy_the_first_key_of_all';
 const caller = { org: DEFAULT_ORG, key_id: firstKeyId(FIRST) };
 const MINUTE_MS = 60_000;
+/** Models with the longest name that a key may have: 8 KiB of JSON. */
+const MODELS_LENGTH_MAX = 31;
 /** Repetitions of tests that depend on timing. */
 const MOMENTS = 100;
 
@@ -41,6 +46,10 @@ const make = () =>
   });
 const rotate = (id: string, grace_minutes: number): Promise<RotatedKey> =>
   request(bus, 'keys.rotate', { ...caller, id, body: { grace_minutes } });
+const sizeOf = async (secret: string) => {
+  const stored = await bus.jsm.streams.getMessage('KV_keys', { last_by_subj: `$KV.keys.${hashKey(secret)}` });
+  return (stored?.data.length ?? 0) + Buffer.byteLength(String(stored?.header));
+};
 const recordOf = async (secret: string) => (await keys.get(hashKey(secret)))?.value ?? null;
 
 describe('a key that is rotated', () => {
@@ -89,6 +98,31 @@ describe('a key that is rotated', () => {
     for (let i = 0; i < FORMER_SECRETS_MAX + 2; i++) secrets.push((await rotate(made.id, 60)).key);
     const kept = (await Promise.all(secrets.map(recordOf))).map((record) => record !== null);
     expect(kept).toEqual(secrets.map((_, i) => i >= 2));
+  });
+
+  test('leaves room for other orgs in the bucket, also when an org has all that it may have', async () => {
+    const boundsWith = (character: string) => ({
+      models: Array.from({ length: MODELS_LENGTH_MAX }, () => character.repeat(256)),
+      metadata: Object.fromEntries(
+        Array.from({ length: TAGS_MAX }, (_, i) => [character + i, character.repeat(128)]),
+      ),
+    });
+    const body = { name: '\u0001'.repeat(100), permissions: [...TENANT_PERMISSIONS], ...boundsWith('a') };
+    const made = await request(bus, 'keys.create', { ...caller, body });
+    await request(bus, 'keys.update', { ...caller, id: made.id, body: boundsWith('b') });
+    const current = await sizeOf(made.key);
+    await rotate(made.id, 60);
+    const all = KEYS_PER_ORG_MAX * (current + FORMER_SECRETS_MAX * (await sizeOf(made.key)));
+    expect(all).toBeLessThan(BUCKETS.keys.maxBytes / 8);
+  });
+
+  test('has a list of models of at most 8 KiB', async () => {
+    const models = Array.from({ length: MODELS_LENGTH_MAX + 1 }, () => 'a'.repeat(256));
+    const body = { name: 'a', permissions: ['models:write' as const], models };
+    await expect(request(bus, 'keys.create', { ...caller, body })).rejects.toMatchObject({
+      code: 'invalid_request',
+      param: 'body.models',
+    });
   });
 
   test('is changed under its new secret, and revoked under all its secrets', async () => {

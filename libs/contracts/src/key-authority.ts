@@ -51,8 +51,9 @@ function isLater(end: string | null, than: string | null): boolean {
 
 /** Amounts alone do not tell: a key whose use counts elsewhere is a second budget for its holder. */
 function countsWith(key: KeyRecord, than: KeyRecord): boolean {
+  if (key.id === than.id) return true;
   const counts = than.limit || than.limits ? than.id : makersOf(than.id).at(-1);
-  return counts === undefined || key.id === counts || makersOf(key.id).includes(counts);
+  return counts === undefined || makersOf(key.id).includes(counts);
 }
 
 function isLarger(limit: SpendLimit | null | undefined, than: SpendLimit | null | undefined): boolean {

@@ -197,6 +197,17 @@ describe('a key with a spending limit', () => {
     await expect(create({ id: line.at(-1) ?? '' })).rejects.toMatchObject({ code: 'permission_denied' });
   });
 
+  test('is changed, rotated or revoked by no key below it, also when their own limits were removed', async () => {
+    const key = await put({ limit });
+    const made = await create(key, { permissions: ALL_PERMISSIONS });
+    await update(await put({}), made, { limit: null });
+    await expect(update(made, key, { limit: null })).rejects.toMatchObject(refused('id'));
+    await expect(rotate(made, key)).rejects.toMatchObject(refused('id'));
+    await expect(remove(made, key)).rejects.toMatchObject(refused('id'));
+    const below = await create(made, { limit });
+    expect(await update(made, below, { limit: null })).toMatchObject({ limit: null });
+  });
+
   test('revokes the keys below it when it is revoked, under all their secrets', async () => {
     const key = await put({ limit });
     const child = await create(key);

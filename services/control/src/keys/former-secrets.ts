@@ -5,7 +5,7 @@ import type { Event, KeyRecord } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import { deleteWithEvents, updateWithEvents } from '../changes/write.ts';
 
-interface Retirement {
+export interface Retirement {
   readonly successor: string;
   /** Milliseconds since the epoch. */
   readonly until: number;

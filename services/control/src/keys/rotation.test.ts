@@ -29,12 +29,15 @@ const MOMENTS = 100;
 let control: TestControl;
 let bus: Bus;
 let keys: Bucket<KeyRecord>;
+/** Of the buckets of the test and of control. */
+let prototype: Bucket<KeyRecord>;
 const clock = new FakeClock();
 
 beforeAll(async () => {
   control = await startTestControl({ clock, env: { SWITCHYARD_KEY: FIRST, SWITCHYARD_COMPUTERS: 'off' } });
   bus = control.bus;
   keys = await openBucket(bus, 'keys');
+  prototype = Object.getPrototypeOf(keys);
 });
 afterAll(() => control?.stop());
 afterEach(() => vi.restoreAllMocks());
@@ -138,12 +141,10 @@ describe('a key that is rotated', () => {
   test('keeps a working secret when the store confirms too late that the former one is retired', async () => {
     const made = await make();
     const update = keys.update.bind(keys);
-    vi.spyOn(Object.getPrototypeOf(keys) as typeof keys, 'update').mockImplementationOnce(
-      async (...entry) => {
-        await update(...entry);
-        throw new ServiceError('service_unavailable', 'no confirmation');
-      },
-    );
+    vi.spyOn(prototype, 'update').mockImplementationOnce(async (...entry) => {
+      await update(...entry);
+      throw new ServiceError('service_unavailable', 'no confirmation');
+    });
     await expect(rotate(made.id, 10)).rejects.toMatchObject({ code: 'service_unavailable' });
     const successor = (await recordOf(made.key))?.successor ?? '';
     expect((await keys.get(successor))?.value).toMatchObject({ id: made.id });
@@ -154,12 +155,8 @@ describe('a key that is rotated', () => {
   test('gives its new secret although a former one cannot be retired', async () => {
     const made = await make();
     const second = await rotate(made.id, 10);
-    const { update } = Object.getPrototypeOf(keys) as typeof keys;
-    vi.spyOn(Object.getPrototypeOf(keys) as typeof keys, 'update').mockImplementation(function (
-      this: typeof keys,
-      key,
-      ...rest
-    ) {
+    const { update } = prototype;
+    vi.spyOn(prototype, 'update').mockImplementation(function (this: typeof keys, key, ...rest) {
       if (key === hashKey(made.key)) throw new ServiceError('service_unavailable', 'away');
       return update.call(this, key, ...rest);
     });
@@ -175,6 +172,32 @@ describe('a key that is rotated', () => {
     expect(won.length).toBeGreaterThan(0);
     const inUse = (await keys.entries()).filter(({ value }) => value.id === made.id && !value.successor);
     expect(inUse.map(({ key }) => key)).toEqual([hashKey(won.at(-1)?.key ?? '')]);
+  });
+
+  test('twice, the second time between the two steps of the first, keeps its former secret for its period', async () => {
+    const made = await make();
+    const { create } = prototype;
+    const secondCreates = Promise.withResolvers<void>();
+    const rotations: Promise<RotatedKey>[] = [];
+    vi.spyOn(prototype, 'create')
+      .mockImplementationOnce(async function (this: typeof keys, ...entry) {
+        const revision = await create.apply(this, entry);
+        rotations.push(rotate(made.id, 60));
+        await secondCreates.promise;
+        return revision;
+      })
+      .mockImplementationOnce(async function (this: typeof keys, ...entry) {
+        secondCreates.resolve();
+        await rotations[0];
+        return create.apply(this, entry);
+      });
+    rotations.push(rotate(made.id, 10));
+    const first = await rotations[0];
+    const second = await rotations[1];
+    expect(await recordOf(made.key)).toMatchObject({
+      successor: hashKey(second?.key ?? ''),
+      retires_at: first?.former_until,
+    });
   });
 
   test('while it is revoked is gone under all its secrets', async () => {

@@ -1,6 +1,6 @@
 // keys.rotate: gives a key a new secret. Its id, permissions, limits and spending stay. The former secret works until
 // its grace period ends.
-import { RevisionConflict } from '@switchyard/bus';
+import { type Entry, RevisionConflict } from '@switchyard/bus';
 import {
   eventIds,
   FORMER_SECRETS_MAX,
@@ -14,7 +14,7 @@ import { type Asked, actingOf, administered, controlEvent } from '../changes/adm
 import { findCaller, requireNotStronger } from '../keys/authority.ts';
 import { changedMeanwhile, findKey } from '../keys/find-key.ts';
 import { isFirstKey } from '../keys/first-key.ts';
-import { retire } from '../keys/former-secrets.ts';
+import { type Retirement, retire } from '../keys/former-secrets.ts';
 import { hashKey, keyPrefix, newSecret } from '../keys/secret.ts';
 import type { KeyOperations } from './keys-create.ts';
 
@@ -67,11 +67,32 @@ export function rotateKey(deps: KeyOperations) {
     const byRotation = former.toSorted((a, b) => (b.value.rotation ?? 0) - (a.value.rotation ?? 0));
     for (const [i, entry] of byRotation.entries()) {
       const isKept = i + 1 < FORMER_SECRETS_MAX; // after the secret that was retired just now
+      const to = { ...retirement, until: isKept ? until : now, replaced: [current, ...byRotation] };
       // Otherwise it ends at its own time. The answer has the only copy of the new secret.
-      await retire(deps, entry, isKept ? retirement : { ...retirement, until: now }).catch(() => {});
+      await retireFormer(deps, entry, to).catch(() => {});
     }
     return { ...toKeyObject(record), key: secret, former_until: new Date(until).toISOString() };
   };
+}
+
+/**
+ * Retires a former secret. After a conflict again, unless a later rotation has made it point to a newer secret.
+ * @param replaced the secrets that this rotation replaces
+ */
+async function retireFormer(
+  deps: KeyOperations,
+  entry: Entry<KeyRecord>,
+  { replaced, ...retirement }: Retirement & { readonly replaced: readonly Entry<KeyRecord>[] },
+): Promise<void> {
+  try {
+    await retire(deps, entry, retirement);
+  } catch (error) {
+    if (!(error instanceof RevisionConflict)) throw error;
+    const latest = await deps.keys.get(entry.key);
+    const successor = latest?.value.successor;
+    const isOlder = !successor || replaced.some(({ key }) => key === successor);
+    if (latest && isOlder) await retire(deps, latest, retirement);
+  }
 }
 
 function refuseFirstKey(id: string): void {

@@ -35,12 +35,13 @@ export class MultipartForm {
     this.#parser = openParser(contentType, fieldsMax, fieldBytesMax);
     this.#parser.once('finish', this.#finished.resolve);
     this.#parser.on('error', (cause) => this.fail(malformedFormError(cause)));
-    this.#parser.on('file', (field, content, filename, _encoding, mediaType) => {
+    this.#parser.on('file', (name: string | undefined, content, filename, _encoding, mediaType) => {
       content.on('error', () => {}); // the parser reports the error too
-      if (!this.#callUnlessFailed(() => onFile({ field, filename, mediaType, content }))) content.resume();
+      const call = (field: string) => onFile({ field, filename, mediaType, content });
+      if (!this.#callUnlessFailed(name, call)) content.resume();
     });
-    this.#parser.on('field', (name, value, _nameTruncated, truncated) =>
-      this.#callUnlessFailed(() => onField(name, value, truncated)),
+    this.#parser.on('field', (name: string | undefined, value, _nameTruncated, truncated) =>
+      this.#callUnlessFailed(name, (field) => onField(field, value, truncated)),
     );
     this.#parser.on('fieldsLimit', () =>
       this.fail(
@@ -69,10 +70,11 @@ export class MultipartForm {
     this.#finished.reject(this.#error);
   }
 
-  /** Returns false when the form has failed. */
-  #callUnlessFailed(callback: () => void): boolean {
+  /** Passes on a part; one without a name fails the form. Returns false when the form has failed. */
+  #callUnlessFailed(name: string | undefined, callback: (name: string) => void): boolean {
     try {
-      if (!this.#error) callback();
+      if (name === undefined) throw malformedFormError('a part has no name');
+      if (!this.#error) callback(name);
     } catch (error) {
       this.fail(error);
     }

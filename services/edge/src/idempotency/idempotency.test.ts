@@ -344,6 +344,29 @@ test('requests that the guard refuses do not use up their key', async () => {
   expect(await post(id)).toMatchObject({ status: 200, json: { n: 1 } });
 });
 
+test.each([
+  ['/v1/files', false, 401],
+  ['/v1/files', true, 400],
+  ['/v1/audio/transcriptions', true, 400],
+])('a form at %s with a part without a name is refused (with a key: %j)', async (path, hasKey, status) => {
+  const rejected = vi.fn<(error: unknown) => void>();
+  process.on('unhandledRejection', rejected);
+  const disposition = 'Content-Disposition: form-data; filename="x"';
+  const answered = await fetch(`${first.url}${path}`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'multipart/form-data; boundary=b',
+      'idempotency-key': randomUUID(),
+      ...(hasKey ? { authorization: `Bearer ${key}` } : {}),
+    },
+    body: `--b\r\n${disposition}\r\n\r\n1\r\n--b--\r\n`,
+  });
+  expect(await readAnswer(answered)).toMatchObject({ status });
+  await new Promise(setImmediate); // unhandled rejections are reported at the end of a turn
+  process.off('unhandledRejection', rejected);
+  expect(rejected).not.toHaveBeenCalled();
+});
+
 const STREAM = { body: { ...CHAT, stream: true } };
 
 function beginStream(call: IncomingCall): void {

@@ -29,7 +29,7 @@ test('a field counts to its last byte, however long it is', async () => {
   expect(await digestOf([field('prompt', long), field('model', 'acme/ears')])).not.toBe(digest);
 });
 
-test('names, filenames, order and the kind of a part count', async () => {
+test('names, also missing ones, filenames, order and the kind of a part count', async () => {
   const bodies = [
     [field('a', '1'), field('b', '2')],
     [field('b', '2'), field('a', '1')],
@@ -38,6 +38,9 @@ test('names, filenames, order and the kind of a part count', async () => {
     [file('a', 'x.wav', '1'), field('b', '2')],
     [file('a', 'y.wav', '1'), field('b', '2')],
     [file('a', '', '1'), field('b', '2')],
+    [part('filename="x.wav"', '1'), field('b', '2')],
+    [part('filename="y.wav"', '1'), field('b', '2')],
+    [part('filename*=x', '1'), field('b', '2')],
   ];
   const digests = await Promise.all(bodies.map((parts) => digestOf(parts)));
   expect(new Set(digests).size).toBe(bodies.length);

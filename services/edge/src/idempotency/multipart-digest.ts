@@ -30,17 +30,22 @@ export function multipartDigest(contentType: string): MultipartDigest | null {
   }
   /** Parts count in their order, each when its last byte has arrived. */
   let counted: Promise<void> = Promise.resolve();
-  parser.on('file', (name, stream, filename: string | undefined, _encoding, mediaType) => {
-    const content = createHash('sha256');
-    const read = new Promise<void>((resolve) => {
-      stream.on('data', (piece: Buffer) => content.update(piece));
-      stream.once('end', resolve).once('error', resolve).once('close', resolve);
-    });
-    const head = filename === undefined ? ['field', name] : ['file', name, filename];
-    counted = Promise.all([counted, read]).then(() =>
-      addPart(whole, [...head, mediaType, content.digest('hex')]),
-    );
-  });
+  parser.on(
+    'file',
+    (name: string | undefined, stream, filename: string | undefined, _encoding, mediaType) => {
+      const content = createHash('sha256');
+      const read = new Promise<void>((resolve) => {
+        stream.on('data', (piece: Buffer) => content.update(piece));
+        stream.once('end', resolve).once('error', resolve).once('close', resolve);
+      });
+      const kind = filename === undefined ? 'field' : 'file';
+      const head = name === undefined ? [`nameless ${kind}`] : [kind, name];
+      if (filename !== undefined) head.push(filename);
+      counted = Promise.all([counted, read]).then(() =>
+        addPart(whole, [...head, mediaType, content.digest('hex')]),
+      );
+    },
+  );
   parser.once('partsLimit', () => {
     hasTooMany = true;
     settled.resolve(false);

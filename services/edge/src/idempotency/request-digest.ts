@@ -21,6 +21,7 @@ export function digestOf(raw: IncomingMessage): RequestDigest {
   const contentType = raw.headers['content-type'] ?? '';
   const parts = MULTIPART.test(contentType) ? multipartDigest(contentType) : null;
   const done = Promise.withResolvers<string>();
+  done.promise.catch(() => {}); // a refused request does not wait for it
   const digest = { done: done.promise, complete: false, hasBody: false };
   raw.push = (piece: Buffer | null, ...rest: []) => {
     if (piece === null) {

@@ -245,10 +245,10 @@ describe('a key that is limited to one dollar', () => {
   let id: string;
   const costs = new Map<string, string>();
 
-  test('is shown once, and signs in', { timeout: TEST_MS_MAX }, async () => {
+  test('is shown once, is changed, and signs in', { timeout: TEST_MS_MAX }, async () => {
     await open('Keys');
     await page.getByRole('button', { name: 'Create a key' }).click();
-    await page.getByLabel('Name').fill('one dollar');
+    await page.getByLabel('Name').fill('a key');
     const permissions = page.getByRole('checkbox');
     expect(await permissions.count()).toBe(Object.keys(PERMISSIONS).length);
     const wanted: Permission[] = [
@@ -261,16 +261,44 @@ describe('a key that is limited to one dollar', () => {
     ];
     for (const one of wanted)
       await page.getByRole('checkbox', { name: PERMISSIONS[one], exact: true }).check();
-    await page.getByLabel('Limit in dollars').fill('1');
+    await page.getByLabel('Requests per minute').fill('1');
+    await page.getByLabel('Concurrent calls').fill('100');
+    await page.getByLabel('Models').fill('local/*');
+    await page.getByLabel('Tags').fill('team=search, user=42');
     await page.getByRole('button', { name: 'Create', exact: true }).click();
     const shown = page.getByRole('alert').getByRole('region', { name: 'API key' });
     secret = (await shown.textContent()) ?? '';
-    const row = page.getByRole('row').filter({ hasText: 'one dollar' });
-    expect(await row.textContent()).toContain('$1.00 a month');
     await page.getByRole('alert').getByRole('button', { name: 'Close' }).click();
     expect(await page.getByText(secret).count()).toBe(0);
+
+    const dialog = page.getByRole('dialog');
+    await page
+      .getByRole('row')
+      .filter({ hasText: 'a key' })
+      .getByRole('button', { name: 'Change', exact: true })
+      .click();
+    for (const [width, viewport] of Object.entries(WIDTHS)) {
+      await page.setViewportSize(viewport);
+      await keepScreenshot(page, `key-change-${width}`);
+    }
+    await page.setViewportSize(WIDTHS.wide);
+    await dialog.getByLabel('Name').fill('one dollar');
+    await dialog.getByLabel('Limit in dollars').fill('1');
+    await dialog.getByLabel('Requests per minute').fill('');
+    await dialog.getByLabel('Models').fill('');
+    await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('row').filter({ hasText: 'one dollar' }).getByText('$1.00 a month').waitFor();
+    await keepScreenshot(page, 'keys-changed');
     const { data } = await api<{ data: KeyObject[] }>('/v1/keys');
-    id = data.find(({ name }) => name === 'one dollar')?.id ?? '';
+    const key = data.find(({ name }) => name === 'one dollar');
+    expect(key).toMatchObject({
+      limit: { amount: 1, interval: 'month' },
+      models: null,
+      limits: { requests_per_minute: null, concurrent_calls: 100 },
+      metadata: { team: 'search', user: '42' },
+    });
+    id = key?.id ?? '';
 
     const own = await browser.newContext({ viewport: WIDTHS.wide });
     own.setDefaultTimeout(SHOWN_MS_MAX);

@@ -1,19 +1,13 @@
-// API keys: create, rotate, revoke, and what each has spent.
-import { Checkbox, Group, NativeSelect, NumberInput, SimpleGrid, TextInput } from '@mantine/core';
-import {
-  ALL_PERMISSIONS,
-  type CreatedKey,
-  type KeyObject,
-  LIMIT_INTERVALS,
-  PERMISSIONS,
-  type Permission,
-} from '@switchyard/contracts';
+// API keys: create, change, rotate, revoke, and what each has spent.
+import { Group } from '@mantine/core';
+import { ALL_PERMISSIONS, type CreatedKey, type KeyObject } from '@switchyard/contracts';
 import { useState } from 'react';
 import { call, type Post, refresh, useGet } from '../api/client.ts';
 import { useMay, useSession } from '../api/session.ts';
-import { Confirm, Dialog, WorkForm } from '../parts/action.tsx';
+import { Confirm, Dialog } from '../parts/action.tsx';
 import { DataTable, dollars, Named, ShownOnce, When } from '../parts/show.tsx';
 import { Loaded, NotAllowed, Page } from '../parts/state.tsx';
+import { KeyForm } from './key-form.tsx';
 
 /** What keys have spent is one request for each: too many to repeat at each call. */
 const SPENT_MS = 30_000;
@@ -29,9 +23,9 @@ export default function Keys() {
       actions={
         <Dialog label="Create a key" title="Create a key">
           {(close) => (
-            <CreateKey
-              onCreated={(created) => {
-                setSecret(created);
+            <KeyForm
+              save={async (body, post) => {
+                setSecret(await post<CreatedKey>('/v1/keys', body));
                 close();
               }}
             />
@@ -88,18 +82,26 @@ function KeyTable({ rows, onRotated }: { rows: readonly KeyObject[]; onRotated: 
         { title: 'Expires', show: ({ expires_at }) => (expires_at ? <When at={expires_at} /> : 'never') },
         {
           title: 'Actions',
-          show: ({ id, name }) => (
+          show: (key) => (
             <Group gap="xs" wrap="nowrap">
+              <Dialog label="Change" title={`Change ${key.name}`} size="compact-sm" variant="default">
+                {(close) => (
+                  <KeyForm
+                    changed={key}
+                    save={(body) => call(`/v1/keys/${key.id}`, { method: 'PATCH', body }).then(close)}
+                  />
+                )}
+              </Dialog>
               <Confirm
                 label="Rotate"
                 color="blue"
-                question={`${name} gets a new secret. The former one works for another hour.`}
-                work={(post) => rotate(post, id)}
+                question={`${key.name} gets a new secret. The former one works for another hour.`}
+                work={(post) => rotate(post, key.id)}
               />
               <Confirm
                 label="Revoke"
-                question={`Everything that uses ${name} is refused at once. This cannot be undone.`}
-                work={() => remove(id)}
+                question={`Everything that uses ${key.name} is refused at once. This cannot be undone.`}
+                work={() => remove(key.id)}
               />
             </Group>
           ),
@@ -121,73 +123,4 @@ function Spent({ id }: { id: string }) {
 function LastUsed({ id }: { id: string }) {
   const at = useUse(id).data?.last_used_at;
   return at ? <When at={at} /> : '–';
-}
-
-function CreateKey({ onCreated }: { onCreated: (key: CreatedKey) => void }) {
-  const held = useSession().key.permissions;
-  const [name, setName] = useState('');
-  const [permissions, setPermissions] = useState<string[]>(['models:write']);
-  const [amount, setAmount] = useState<number | string>('');
-  const [interval, setInterval] = useState<string>('month');
-  const [models, setModels] = useState('');
-  const [expires, setExpires] = useState('');
-  const create = async (post: Post) => {
-    const list = models.split(/[\s,]+/).filter(Boolean);
-    const body = {
-      name,
-      permissions,
-      ...(amount === '' ? {} : { limit: { amount: Number(amount), interval } }),
-      ...(list.length === 0 ? {} : { models: list }),
-      ...(expires === '' ? {} : { expires_at: new Date(expires).toISOString() }),
-    };
-    onCreated(await post<CreatedKey>('/v1/keys', body));
-    await refresh('/v1/keys');
-  };
-  return (
-    <WorkForm action="Create" disabled={permissions.length === 0} work={create}>
-      <TextInput
-        label="Name"
-        value={name}
-        onChange={(event) => setName(event.currentTarget.value)}
-        required
-        data-autofocus
-      />
-      <Checkbox.Group label="Permissions" value={permissions} onChange={setPermissions}>
-        <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs" mt={6}>
-          {ALL_PERMISSIONS.map((one: Permission) => (
-            <Checkbox key={one} value={one} label={PERMISSIONS[one]} disabled={!held.includes(one)} />
-          ))}
-        </SimpleGrid>
-      </Checkbox.Group>
-      <Group grow>
-        <NumberInput
-          label="Limit in dollars"
-          placeholder="none"
-          value={amount}
-          onChange={setAmount}
-          min={0}
-          decimalScale={9}
-        />
-        <NativeSelect
-          label="In each"
-          data={[...LIMIT_INTERVALS]}
-          value={interval}
-          onChange={(event) => setInterval(event.currentTarget.value)}
-        />
-      </Group>
-      <TextInput
-        label="Models"
-        description="Separated by commas, maker/* for all of a maker; empty: all"
-        value={models}
-        onChange={(event) => setModels(event.currentTarget.value)}
-      />
-      <TextInput
-        type="datetime-local"
-        label="Expires"
-        description="Empty: never"
-        value={expires}
-        onChange={(event) => setExpires(event.currentTarget.value)}
-      />
-    </WorkForm>
-  );
 }

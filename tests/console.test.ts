@@ -333,8 +333,10 @@ describe('a key that is limited to one dollar', () => {
     await open('Computers', member);
     await member.getByRole('button', { name: 'Create a computer' }).click();
     await member.getByLabel('Name', { exact: true }).fill('lab');
+    await member.getByLabel('Idle minutes until it stops').fill('45');
     await member.getByRole('button', { name: 'Create', exact: true }).click();
     await member.getByRole('heading', { level: 1, name: 'lab' }).waitFor();
+    await member.getByText('after 45 idle minutes').waitFor();
     await member.getByRole('tab', { name: 'Desktop' }).click();
     await member.locator('[data-state=connected]').waitFor();
     await member.getByRole('tab', { name: 'Terminal' }).click();

@@ -81,11 +81,8 @@ export default function Computer({ id }: { id: string }) {
   );
 }
 
-function State({
-  computer: { id, name, status, cpu, memory_mb, image, cost, minutes, stops_at, stop_reason, error },
-}: {
-  computer: ComputerObject;
-}) {
+function State({ computer }: { computer: ComputerObject }) {
+  const { id, name, status, cost, minutes, stops_at, stop_reason, error } = computer;
   const mayWrite = useMay('computers:write');
   const [, go] = useLocation();
   const work = useWork();
@@ -103,10 +100,15 @@ function State({
         <Figure name="Cost" hint={`${minutes} minutes`}>
           {dollars(cost)}
         </Figure>
-        <Figure name="Size" hint={image}>
-          {sizeOf({ cpu, memory_mb })}
+        <Figure name="Size" hint={computer.image}>
+          {sizeOf(computer)}
         </Figure>
-        <Figure name="Stops by itself">{stops_at ? <When at={stops_at} dateless /> : '–'}</Figure>
+        <Figure
+          name="Stops by itself"
+          hint={`after ${computer.idle_stop_minutes} idle minutes at the latest`}
+        >
+          {stops_at ? <When at={stops_at} dateless /> : '–'}
+        </Figure>
       </SimpleGrid>
       {error && <Text size="sm">{error}</Text>}
       {mayWrite && (

@@ -1,5 +1,15 @@
 // Rented computers: live list with cost, and creation with the price an hour.
-import { Anchor, Button, Group, NativeSelect, Slider, Stack, Text, TextInput } from '@mantine/core';
+import {
+  Anchor,
+  Button,
+  Group,
+  NativeSelect,
+  NumberInput,
+  Slider,
+  Stack,
+  Text,
+  TextInput,
+} from '@mantine/core';
 import type { ComputerObject, ComputerOptions } from '@switchyard/contracts';
 import { type FormEvent, useState } from 'react';
 import { Link, useLocation } from 'wouter';
@@ -77,7 +87,7 @@ function CreateComputer() {
 }
 
 function CreateForm({
-  options: { cpu, memory_mb, images, pricing, idle_stop_minutes },
+  options: { cpu, memory_mb, images, pricing, idle_stop_minutes, max_lifetime_minutes },
 }: {
   options: ComputerOptions;
 }) {
@@ -86,6 +96,7 @@ function CreateForm({
   const [memory, setMemory] = useState(memory_mb.default);
   const [image, setImage] = useState(images[0]?.id ?? OWN_IMAGE);
   const [ownImage, setOwnImage] = useState('');
+  const [idle, setIdle] = useState<number | string>('');
   const [, go] = useLocation();
   const work = useWork();
   const perHour =
@@ -97,7 +108,11 @@ function CreateForm({
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     const chosen = image === OWN_IMAGE ? ownImage : image;
-    const body = { cpu: cores, memory_mb: memory, image: chosen, ...(name.trim() === '' ? {} : { name }) };
+    const body = {
+      ...{ cpu: cores, memory_mb: memory, image: chosen },
+      ...(name.trim() === '' ? {} : { name }),
+      ...(idle === '' ? {} : { idle_stop_minutes: Number(idle) }),
+    };
     await work.run(async (post) => {
       const { id } = await post<ComputerObject>('/v1/computers', body);
       await refresh('/v1/computers');
@@ -134,9 +149,18 @@ function CreateForm({
             required
           />
         )}
+        <NumberInput
+          label="Idle minutes until it stops"
+          placeholder={String(idle_stop_minutes)}
+          value={idle}
+          onChange={setIdle}
+          min={1}
+          max={max_lifetime_minutes}
+          allowDecimal={false}
+        />
         <Group justify="space-between">
           <Text size="sm">
-            <b>{dollars(perHour)}</b> an hour while it runs. It stops after {idle_stop_minutes} idle minutes.
+            <b>{dollars(perHour)}</b> an hour while it runs, idle minutes included.
           </Text>
           <Button type="submit" loading={work.busy}>
             Create

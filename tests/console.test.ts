@@ -680,6 +680,36 @@ test('a computer that cannot be used says why', { timeout: TEST_MS_MAX }, async 
   }
 });
 
+test('a computer whose image is pulled shows how far it is, and whether it failed', {
+  timeout: TEST_MS_MAX,
+}, async () => {
+  let percent = 40;
+  const creating = () => ({
+    ...computer,
+    ...{ id: 'cmp_pulled', name: 'pulled', status: 'creating', progress: { phase: 'pulling', percent } },
+  });
+  await open('Computers');
+  await page.route('**/v1/computers', async (route) => {
+    if (route.request().method() === 'POST') return; // not answered yet
+    await route.fulfill({ json: { object: 'list', data: [creating()] } });
+  });
+  await page.route('**/v1/computers/cmp_pulled', (route) => route.fulfill({ json: creating() }));
+  await page.getByRole('button', { name: 'Create a computer' }).click();
+  await page.getByLabel('Image').selectOption('another image');
+  await page.getByLabel('Name of the image').fill('python:3.13-slim');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await until(() => textOf(page, 'creation-progress')).toBe('pulled: downloading, 40 %');
+  percent = 45;
+  await until(() => textOf(page, 'creation-progress')).toContain('45 %');
+  await keepScreenshot(page, 'computer-pulled');
+  await page.goto(`${stack.url}/console/computers/cmp_pulled`);
+  await until(() => textOf(page, 'creation-progress')).toContain('45 %');
+  percent = 50;
+  await until(() => textOf(page, 'creation-progress')).toContain('50 %');
+  await page.unrouteAll(); // there is no such computer, as after a creation that has failed
+  await page.getByText('There is no such computer').waitFor();
+});
+
 test('a webhook is sent a test event, and its deliveries are listed', { timeout: TEST_MS_MAX }, async () => {
   const receiver = createServer((request, answer) => request.resume().on('end', () => answer.end()));
   receiver.listen(0, '127.0.0.1');

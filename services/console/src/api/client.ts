@@ -119,6 +119,11 @@ function wasRefused(error: unknown): boolean {
   return error instanceof ApiError && error.status < 500 && error.code !== 'idempotency_in_use';
 }
 
+/** Whether the thing does not exist, or not any more. */
+export function isGone(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404;
+}
+
 /** Not `randomUUID`, which pages over plain HTTP lack. */
 function newKey(): string {
   const bytes = [...crypto.getRandomValues(new Uint8Array(16))];
@@ -135,7 +140,7 @@ export const queries = new QueryClient({
 });
 
 interface GetOptions<T> {
-  /** Repeated every so many milliseconds, as long as it is a number. */
+  /** Repeated every so many milliseconds, as long as it is a number. After a 404, a function is not asked. */
   readonly repeatMs?: number | ((shown: T | undefined) => number | false);
   /** Shows the answer of the former path until that of a new one arrives. */
   readonly keepsFormer?: true;
@@ -152,7 +157,7 @@ export function useGet<T>(
     enabled: path !== null,
     refetchInterval:
       typeof repeatMs === 'function'
-        ? ({ state }) => repeatMs(state.data as T | undefined)
+        ? ({ state }) => !isGone(state.error) && repeatMs(state.data as T | undefined)
         : (repeatMs ?? false),
     ...(keepsFormer ? { placeholderData: keepPreviousData } : {}),
   });

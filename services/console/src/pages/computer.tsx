@@ -3,9 +3,10 @@ import { Anchor, Button, Group, SimpleGrid, Stack, Tabs, Text } from '@mantine/c
 import type { ComputerObject, ComputerStatus } from '@switchyard/contracts';
 import { type ComponentType, Suspense, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { call, refresh, useGet } from '../api/client.ts';
+import { call, isGone, refresh, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
 import { Confirm, useWork } from '../parts/action.tsx';
+import { LOOK_EVERY_MS, PullProgress } from '../parts/creation-progress.tsx';
 import { loadLater } from '../parts/load-later.ts';
 import { dollars, Figure, Status, sizeOf, When } from '../parts/show.tsx';
 import { Empty, Failure, Loaded, Loading, Page } from '../parts/state.tsx';
@@ -49,12 +50,10 @@ const UNUSABLE: Record<Exclude<ComputerStatus, 'running'>, { title: string; text
   },
 };
 
-/** No event says that a creation has failed, or that a host is back. */
-const WAIT_MS = 5_000;
-
 export default function Computer({ id }: { id: string }) {
   const computer = useGet<ComputerObject>(`/v1/computers/${id}`, {
-    repeatMs: (shown) => (shown?.status === 'creating' || shown?.status === 'unreachable') && WAIT_MS,
+    // No event says that a creation has failed, or that a host is back.
+    repeatMs: (shown) => (shown?.status === 'creating' || shown?.status === 'unreachable') && LOOK_EVERY_MS,
   });
   return (
     <Page
@@ -65,24 +64,31 @@ export default function Computer({ id }: { id: string }) {
         </Anchor>
       }
     >
-      <Loaded of={computer}>
-        {(loaded) => (
-          <Stack>
-            <State computer={loaded} />
-            {loaded.status === 'running' ? (
-              <Parts id={id} />
-            ) : (
-              <Empty title={UNUSABLE[loaded.status].title}>{UNUSABLE[loaded.status].text}</Empty>
-            )}
-          </Stack>
-        )}
-      </Loaded>
+      {isGone(computer.error) ? (
+        <Empty title="There is no such computer">It was deleted, or its creation failed.</Empty>
+      ) : (
+        <Loaded of={computer}>{(loaded) => <Shown computer={loaded} />}</Loaded>
+      )}
     </Page>
   );
 }
 
+function Shown({ computer }: { computer: ComputerObject }) {
+  const { id, status } = computer;
+  return (
+    <Stack>
+      <State computer={computer} />
+      {status === 'running' ? (
+        <Parts id={id} />
+      ) : (
+        <Empty title={UNUSABLE[status].title}>{UNUSABLE[status].text}</Empty>
+      )}
+    </Stack>
+  );
+}
+
 function State({ computer }: { computer: ComputerObject }) {
-  const { id, name, status, cost, minutes, stops_at, stop_reason, error } = computer;
+  const { id, name, status, cost, minutes, stops_at, stop_reason, error, progress } = computer;
   const mayWrite = useMay('computers:write');
   const [, go] = useLocation();
   const work = useWork();
@@ -111,6 +117,7 @@ function State({ computer }: { computer: ComputerObject }) {
         </Figure>
       </SimpleGrid>
       {error && <Text size="sm">{error}</Text>}
+      {progress && <PullProgress name={name} progress={progress} />}
       {mayWrite && (
         <Group>
           {status === 'running' && (

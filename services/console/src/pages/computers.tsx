@@ -16,6 +16,7 @@ import { Link, useLocation } from 'wouter';
 import { refresh, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
 import { Dialog, useWork } from '../parts/action.tsx';
+import { Creations } from '../parts/creation-progress.tsx';
 import { DataTable, dollars, Status, sizeOf, When } from '../parts/show.tsx';
 import { Empty, Failure, Loaded, NotAllowed, Page } from '../parts/state.tsx';
 
@@ -166,6 +167,7 @@ function CreateForm({
             Create
           </Button>
         </Group>
+        {work.busy && <Creations />}
         {work.error && <Failure error={work.error} />}
       </Stack>
     </form>

@@ -416,6 +416,8 @@ describe('the command line', () => {
         '0.25',
         '--memory',
         '512',
+        '--idle-minutes',
+        '5',
         '--metadata',
         'team=search',
       ]);
@@ -491,11 +493,13 @@ describe('the command line', () => {
       expect(await (await fetch(`${link.stdout.trim()}page.txt`)).text()).toBe('served\n');
     });
 
-    test('stops, and starts with its files and tags', async () => {
+    test('stops, and starts with its files, tags and idle time', async () => {
       await switchyard(['computers', 'exec', id, 'echo kept > note.txt']);
       expect((await switchyard(['computers', 'stop', id])).stdout).toBe(`${id} is stopped\n`);
       const { stdout } = await switchyard(['computers', 'start', id, '--json']);
-      expect(JSON.parse(stdout)).toMatchObject({ id, status: 'running', metadata: { team: 'search' } });
+      expect(JSON.parse(stdout)).toMatchObject({
+        ...{ id, status: 'running', idle_stop_minutes: 5, metadata: { team: 'search' } },
+      });
       expect((await switchyard(['computers', 'exec', id, 'cat note.txt'])).stdout).toBe('kept\n');
     });
   });

@@ -16,6 +16,7 @@ interface CreateOptions {
   image?: string;
   cpu?: number;
   memory?: number;
+  idleMinutes?: number;
   metadata: Record<string, string>;
   json?: boolean;
 }
@@ -100,11 +101,16 @@ function addLifeCommands(computers: Command): void {
     .option('--image <image>', 'an image of a public registry')
     .option('--cpu <cores>', 'cores', Number)
     .option('--memory <mb>', 'MiB of memory', Number)
+    .option('--idle-minutes <minutes>', 'idle minutes after which it stops by itself', Number)
     .option('--metadata <name=value>', 'a tag, for Usage; may be repeated', addAssignment, {})
-    .action(async ({ memory, json: _, ...wish }: CreateOptions, command: Command) => {
+    .action(async ({ memory, idleMinutes, json: _, ...wish }: CreateOptions, command: Command) => {
       const sy = await connect();
-      const size = memory === undefined ? {} : { memory_mb: memory };
-      const { id, info } = await sy.computers.create({ ...wish, ...size, onProgress: showProgress });
+      const { id, info } = await sy.computers.create({
+        ...wish,
+        ...(memory === undefined ? {} : { memory_mb: memory }),
+        ...(idleMinutes === undefined ? {} : { idle_stop_minutes: idleMinutes }),
+        onProgress: showProgress,
+      });
       printResult(command, id, info);
     });
   const changes = [

@@ -377,6 +377,48 @@ describe('the command line', () => {
     expect(JSON.parse(last.stdout)).toMatchObject({ object: 'audit_entry', target: id });
   });
 
+  test('makes keys with limits, changes and removes the limits, and rotates keys', async () => {
+    const bounds = ['--limit', '5/day', '--models', 'local/*,acme/one', '--expires', '2100-01-01T00:00:00Z'];
+    const more = ['--rpm', '60', '--concurrent-calls', '2', '--metadata', 'team=search'];
+    const made = await switchyard([
+      'keys',
+      'create',
+      'limited',
+      '-p',
+      'models:write',
+      ...bounds,
+      ...more,
+      '--json',
+    ]);
+    const key = JSON.parse(made.stdout) as { id: string; key: string };
+    expect(key).toMatchObject({
+      limit: { amount: 5, interval: 'day' },
+      models: ['local/*', 'acme/one'],
+      expires_at: '2100-01-01T00:00:00.000Z',
+      limits: { requests_per_minute: 60, tokens_per_minute: null, concurrent_calls: 2 },
+      metadata: { team: 'search' },
+    });
+    expect((await switchyard(['keys', 'ls'])).stdout).toMatch(new RegExp(`${key.id} .* \\$5.00/day +2100-`));
+    const change = ['--limit', '20.50/week', '--models', 'none', '--rpm', 'none', '--tpm', '1000'];
+    const changed = await switchyard(['keys', 'set', key.id, ...change, '--json']);
+    expect(JSON.parse(changed.stdout)).toMatchObject({
+      limit: { amount: 20.5, interval: 'week' },
+      models: null,
+      expires_at: '2100-01-01T00:00:00.000Z',
+      limits: { requests_per_minute: null, tokens_per_minute: 1000, concurrent_calls: 2 },
+      metadata: { team: 'search' },
+    });
+    const refused = await switchyard(['keys', 'set', key.id, '--rpm', 'many']);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('Write a whole number.') });
+    const { stdout } = await switchyard(['keys', 'rotate', key.id, '--grace-minutes', '0']);
+    expect(stdout).toMatch(/^sy_[\w-]+\n$/);
+    expect(stdout.trim()).not.toBe(key.key);
+    expect((await switchyard(['keys', 'set', key.id, '--limit', 'none'])).stdout).toBe(
+      `${key.id} is changed\n`,
+    );
+    await switchyard(['keys', 'rm', key.id]);
+  });
+
   test('is completed by bash', async () => {
     const shell = follow('script', ['-qefc', 'bash --norc -i', '/dev/null']);
     shell.type(

@@ -2,7 +2,8 @@
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { type CreationProgress, dataOf, type ExecOptions } from '@switchyard/client';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
+import { addAssignment } from './assignment.ts';
 import { copy } from './copy.ts';
 import { dollars, printResult, printTable, wantsJson } from './print.ts';
 import { connect } from './settings.ts';
@@ -162,12 +163,6 @@ function addLinkCommand(computers: Command): void {
 async function exitAs(code: number): Promise<void> {
   await new Promise<void>((resolve) => process.stdout.write('', (error) => error || resolve()));
   process.exitCode = code;
-}
-
-function addAssignment(assignment: string, others: Record<string, string>): Record<string, string> {
-  const [, name, value] = /^([^=]+)=(.*)$/s.exec(assignment) ?? [];
-  if (name === undefined || value === undefined) throw new InvalidArgumentError('Write NAME=value.');
-  return { ...others, [name]: value };
 }
 
 function showProgress({ phase, percent }: CreationProgress): void {

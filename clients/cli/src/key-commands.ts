@@ -1,11 +1,30 @@
-// `switchyard keys`: API keys.
+// `switchyard keys`: API keys and what bounds them.
 import { dataOf, type paths } from '@switchyard/client';
-import type { Command } from 'commander';
-import { printResult, printTable } from './print.ts';
+import { type Command, InvalidArgumentError } from 'commander';
+import { addAssignment } from './assignment.ts';
+import { dollars, printResult, printTable } from './print.ts';
 import { connect } from './settings.ts';
 
-type Permission =
-  paths['/v1/keys']['post']['requestBody']['content']['application/json']['permissions'][number];
+type CreateKey = paths['/v1/keys']['post']['requestBody']['content']['application/json'];
+type Limit = NonNullable<CreateKey['limit']>;
+
+/** Takes a bound away. A parser of commander cannot return null. */
+const NONE = 'none';
+
+interface BoundOptions {
+  limit?: Limit | typeof NONE;
+  models?: string[] | typeof NONE;
+  expires?: string;
+  rpm?: number | typeof NONE;
+  tpm?: number | typeof NONE;
+  concurrentCalls?: number | typeof NONE;
+  concurrentCommands?: number | typeof NONE;
+  metadata?: Record<string, string>;
+}
+
+interface KeyOptions extends BoundOptions {
+  permissions: CreateKey['permissions'];
+}
 
 export function addKeyCommands(program: Command): void {
   const keys = program.command('keys').description('API keys');
@@ -15,24 +34,75 @@ export function addKeyCommands(program: Command): void {
     .action(async (_options: object, command: Command) => {
       const sy = await connect();
       const { data } = await dataOf(sy.api.GET('/v1/keys'));
-      const rows = data.map((key) => [
-        key.id,
-        key.name,
-        key.prefix,
-        key.permissions.join(','),
-        key.expires_at,
+      const rows = data.map(({ id, name, prefix, permissions, limit, expires_at }) => [
+        ...[id, name, prefix, permissions.join(','), limitText(limit), expires_at],
       ]);
-      printTable(command, ['KEY', 'NAME', 'PREFIX', 'PERMISSIONS', 'EXPIRES AT'], rows, data);
+      const headings = ['KEY', 'NAME', 'PREFIX', 'PERMISSIONS', 'LIMIT', 'EXPIRES AT'];
+      printTable(command, headings, rows, data);
     });
-  keys
+  const create = keys
     .command('create')
     .description('make a key, and print it this once')
     .argument('<name>')
-    .requiredOption('-p, --permissions <list>', 'separated by commas, such as models:write,computers:write')
-    .action(async (name: string, { permissions }: { permissions: string }, command: Command) => {
+    .requiredOption(
+      '-p, --permissions <list>',
+      'separated by commas, such as models:write,computers:write',
+      readList,
+    )
+    .action(async (name: string, { permissions, ...bounds }: KeyOptions, command: Command) => {
       const sy = await connect();
-      const body = { name, permissions: permissions.split(',') as Permission[] };
-      const key = await dataOf(sy.api.POST('/v1/keys', { body }));
+      const key = await dataOf(sy.api.POST('/v1/keys', { body: { ...bodyOf(bounds), name, permissions } }));
+      printResult(command, key.key, key);
+    });
+  const set = keys
+    .command('set')
+    .description('change what bounds a key; what is left out stays, `none` takes it away')
+    .argument('<id>')
+    .action(async (id: string, bounds: BoundOptions, command: Command) => {
+      const sy = await connect();
+      const params = { path: { id } };
+      const key = await dataOf(sy.api.PATCH('/v1/keys/{id}', { params, body: bodyOf(bounds) }));
+      printResult(command, `${id} is changed`, key);
+    });
+  for (const command of [create, set]) addBoundOptions(command);
+  addEndCommands(keys);
+}
+
+function addBoundOptions(command: Command): void {
+  command
+    .option(
+      '--limit <dollars/interval>',
+      'what it may spend: 5/day, 20.50/week or 100/month',
+      orNone(readLimit),
+    )
+    .option(
+      '--models <list>',
+      'models that it may use, separated by commas: local/*,acme/one',
+      orNone(readList),
+    )
+    .option('--expires <time>', 'from when it is refused, as ISO 8601')
+    .option('--rpm <count>', 'requests per minute', orNone(readCount))
+    .option('--tpm <count>', 'tokens of models per minute', orNone(readCount))
+    .option('--concurrent-calls <count>', 'model calls at the same time', orNone(readCount))
+    .option('--concurrent-commands <count>', 'commands in computers at the same time', orNone(readCount))
+    .option(
+      '--metadata <name=value>',
+      'a tag of its calls and computers; may be repeated, and replaces those that it has',
+      addAssignment,
+    );
+}
+
+function addEndCommands(keys: Command): void {
+  keys
+    .command('rotate')
+    .description('give a key a new secret, and print it this once')
+    .argument('<id>')
+    .option('--grace-minutes <count>', 'minutes for which the former one is accepted too', Number)
+    .action(async (id: string, { graceMinutes }: { graceMinutes?: number }, command: Command) => {
+      const sy = await connect();
+      const params = { path: { id } };
+      const body = graceMinutes === undefined ? {} : { grace_minutes: graceMinutes };
+      const key = await dataOf(sy.api.POST('/v1/keys/{id}/rotate', { params, body }));
       printResult(command, key.key, key);
     });
   keys
@@ -46,4 +116,50 @@ export function addKeyCommands(program: Command): void {
         printResult(command, `${id} is revoked`, deleted);
       }
     });
+}
+
+/** JSON leaves out what is undefined. */
+function bodyOf({ limit, models, expires, metadata, ...rates }: BoundOptions): Partial<CreateKey> {
+  const limits = {
+    requests_per_minute: orNull(rates.rpm),
+    tokens_per_minute: orNull(rates.tpm),
+    concurrent_calls: orNull(rates.concurrentCalls),
+    concurrent_commands: orNull(rates.concurrentCommands),
+  };
+  const bounds = {
+    limit: orNull(limit),
+    models: orNull(models),
+    expires_at: orNull(expires),
+    metadata,
+    limits,
+  };
+  return bounds as Partial<CreateKey>;
+}
+
+function orNull<T>(value: T): Exclude<T, typeof NONE> | null {
+  return value === NONE ? null : (value as Exclude<T, typeof NONE>);
+}
+
+function orNone<T>(read: (text: string) => T): (text: string) => T | typeof NONE {
+  return (text) => (text === NONE ? NONE : read(text));
+}
+
+function readList<T extends string>(text: string): T[] {
+  return text.split(',') as T[];
+}
+
+/** Not NaN, which JSON would turn into null: no limit. */
+function readCount(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Write a whole number.');
+  return Number(text);
+}
+
+function readLimit(text: string): Limit {
+  const [, amount, interval] = /^(\d+(?:\.\d+)?)\/(day|week|month)$/.exec(text) ?? [];
+  if (interval === undefined) throw new InvalidArgumentError('Write <dollars>/day, /week or /month.');
+  return { amount: Number(amount), interval: interval as Limit['interval'] };
+}
+
+function limitText(limit: CreateKey['limit']): string | null {
+  return limit ? `${dollars(limit.amount)}/${limit.interval}` : null;
 }

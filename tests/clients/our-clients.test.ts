@@ -298,9 +298,10 @@ describe('the command line', () => {
     expect(elsewhere.stderr).toContain('Not logged in');
   });
 
-  test('chats as a stream, from a pipe, and as JSON with the cost', async () => {
-    expect(await switchyard(['chat', 'What is', '6 * 7?'])).toMatchObject({
+  test('chats as a stream, from a pipe, and as JSON or in a terminal with the cost', async () => {
+    expect(await switchyard(['chat', 'What is', '6 * 7?'])).toEqual({
       code: 0,
+      stderr: '',
       stdout: expect.stringContaining('42'),
     });
     expect((await switchyard(['chat'], { stdin: 'What is 6 * 7?' })).stdout).toContain('42');
@@ -309,6 +310,8 @@ describe('the command line', () => {
       object: 'chat.completion',
       usage: { cost: expect.any(Number) },
     });
+    const shown = follow('script', ['-qefc', `${process.execPath} ${CLI} chat 6 times 7`, '/dev/null']);
+    await shown.until(/\n\(\$0\.0000\d+\)\r\n/);
     const none = await switchyard(['chat', '-m', 'acme/none', 'hello']);
     expect(none).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^model_not_found: /) });
   });

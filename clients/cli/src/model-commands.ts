@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { dataOf, type Switchyard, SwitchyardError, serverEvents } from '@switchyard/client';
 import type { Command } from 'commander';
-import { printJson, printTable, wantsJson } from './print.ts';
+import { dollars, printJson, printTable, wantsJson } from './print.ts';
 import { connect } from './settings.ts';
 
 const MODEL_DEFAULT = 'local/chat';
@@ -20,6 +20,7 @@ interface ChatOptions {
 
 interface Chunk {
   choices?: { delta?: { content?: string | null } }[];
+  usage?: { cost?: number } | null;
   error?: { code?: string; message?: string };
 }
 
@@ -69,11 +70,12 @@ async function converse(sy: Switchyard, model: string, messages: Message[]): Pro
   }
 }
 
-/** Prints the answer while the model writes, and returns it. */
+/** Prints the answer while the model writes, and its cost for a person. Returns the answer. */
 async function streamAnswer(sy: Switchyard, model: string, messages: Message[]): Promise<string> {
   const body = { model, messages, stream: true };
   const stream = await dataOf(sy.api.POST('/v1/chat/completions', { body, parseAs: 'stream' }));
   let answer = '';
+  let cost: number | undefined;
   for await (const { data } of serverEvents(stream)) {
     if (data === '[DONE]') break;
     const chunk = JSON.parse(data) as Chunk;
@@ -81,7 +83,9 @@ async function streamAnswer(sy: Switchyard, model: string, messages: Message[]):
     const written = chunk.choices?.[0]?.delta?.content ?? '';
     process.stdout.write(written);
     answer += written;
+    cost = chunk.usage?.cost ?? cost;
   }
   process.stdout.write('\n');
+  if (cost !== undefined && process.stderr.isTTY) process.stderr.write(`(${dollars(cost)})\n`);
   return answer;
 }

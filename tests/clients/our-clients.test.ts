@@ -350,6 +350,29 @@ describe('the command line', () => {
     expect(JSON.parse(stdout)).toMatchObject({ object: 'log', status: 'ok' });
   });
 
+  test('finds calls in logs by request, by the id of the client, by key and by time', async () => {
+    const body = { model: 'local/chat', messages: [{ role: 'user', content: 'What is 6 * 9?' }] };
+    const headers = { 'x-client-request-id': 'mine-1' };
+    const { response } = await sy.api.POST('/v1/chat/completions', { body, headers });
+    const id = response.headers.get('x-request-id') ?? '';
+    const logs = follow(process.execPath, [CLI, 'logs', '-f', '--client-request', 'mine-1']);
+    await logs.until(new RegExp(`^[^\\n]*local/chat[^\\n]*${id}\\n`));
+    const found = await switchyard(['logs', '--request', id, '--json']);
+    expect(JSON.parse(found.stdout)).toMatchObject({ id, client_request_id: 'mine-1' });
+    const { key_id: key, at } = JSON.parse(found.stdout) as { key_id: string; at: string };
+    const narrowed = await switchyard(['logs', '--request', id, '--key', key, '--from', at]);
+    expect(narrowed.stdout).toContain(id);
+    for (const other of [
+      ['--key', 'key_none'],
+      ['--from', '2100-01-01T00:00:00Z'],
+    ])
+      expect(await switchyard(['logs', '--request', id, ...other])).toEqual({
+        code: 0,
+        stdout: '',
+        stderr: '',
+      });
+  });
+
   test('stores, lists, fetches and deletes files', async () => {
     await writeFile(join(folder, 'note.txt'), 'kept');
     const id = (await switchyard(['files', 'put', join(folder, 'note.txt')])).stdout.trim();

@@ -13,8 +13,10 @@ type AuditLogQuery = NonNullable<paths['/v1/audit-log']['get']['parameters']['qu
 type AuditEntry =
   paths['/v1/audit-log']['get']['responses'][200]['content']['application/json']['data'][number];
 
-interface FollowedQuery extends Omit<LogsQuery, 'limit'> {
+interface LogsOptions extends Pick<LogsQuery, 'model' | 'computer' | 'tag' | 'status' | 'key' | 'from'> {
   limit: number;
+  request?: string;
+  clientRequest?: string;
   follow?: boolean;
   json?: boolean;
 }
@@ -63,8 +65,12 @@ export function addReportCommands(program: Command): void {
     .option('--computer <id>', 'only of this computer')
     .option('--tag <name:value>', 'only with this tag')
     .option('--status <status>', 'only those that ended so: ok, refused, error, cancelled, voided')
-    .action(async (query: FollowedQuery, command: Command) => {
-      await showLogs(await connect(), query, wantsJson(command));
+    .option('--key <id>', 'only of this API key')
+    .option('--request <id>', 'only the call of this X-Request-Id, and its refunds')
+    .option('--client-request <id>', 'only calls that were sent with this X-Client-Request-Id')
+    .option('--from <time>', 'from this moment on, as ISO 8601')
+    .action(async (options: LogsOptions, command: Command) => {
+      await showLogs(await connect(), options, wantsJson(command));
     });
   program
     .command('events')
@@ -110,9 +116,11 @@ function readGroup(group: string): string {
 /** Prints the last rows, oldest first, and those that come if they are to be followed. */
 async function showLogs(
   sy: Switchyard,
-  { follow, limit, json: _, ...filters }: FollowedQuery,
+  { follow, limit, request, clientRequest, json: _, ...rest }: LogsOptions,
   json: boolean,
 ) {
+  const ids = { request_id: request, client_request_id: clientRequest };
+  const filters = { ...rest, ...ids } as LogsQuery;
   const fetchRows = async (more: LogsQuery) =>
     (await dataOf(sy.api.GET('/v1/logs', { params: { query: { ...filters, ...more } } }))).data;
   const show = (rows: readonly LogEntry[]) => {
@@ -121,12 +129,13 @@ async function showLogs(
       else printLine(logLine(row));
     }
   };
+  const first = Date.parse(filters.from ?? '1970-01-01');
   let rows = await fetchRows({ limit: follow ? FOLLOW_ROWS_MAX : limit });
   show(rows.slice(0, limit));
   while (follow) {
     await sleep(LOGS_POLL_MS);
     const newest = rows[0]?.at;
-    const from = newest && new Date(Date.parse(newest) - LATE_MS_MAX).toISOString();
+    const from = newest && new Date(Math.max(Date.parse(newest) - LATE_MS_MAX, first)).toISOString();
     const seen = new Set(rows.map(({ id }) => id));
     rows = await fetchRows({ limit: FOLLOW_ROWS_MAX, ...(from ? { from } : {}) });
     show(rows.filter(({ id }) => !seen.has(id)));

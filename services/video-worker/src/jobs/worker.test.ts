@@ -2,12 +2,12 @@
 import { once } from 'node:events';
 import { videoKey } from '@switchyard/contracts';
 import type { VideoJob } from '@switchyard/model-router/video';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type Installation, startInstallation } from '../fixtures/installation.ts';
 import { Mortal } from '../fixtures/mortal.ts';
 import { TestMaker } from '../fixtures/test-maker.ts';
 import { newRecord } from './new-record.ts';
-import { JOBS_AT_ONCE_MAX, startWorker } from './worker.ts';
+import { JOBS_AT_ONCE_MAX, LOOK_EVERY_MS, startWorker } from './worker.ts';
 
 let installation: Installation;
 beforeAll(async () => {
@@ -36,6 +36,31 @@ async function openJob(model: string, org: string): Promise<string> {
   await installation.videos.create(videoKey(org, id), newRecord(event, { bytes: 0, callbackUrl: null }));
   return videoKey(org, id);
 }
+
+test('a lease that cannot be written is tried once per look, and reported once', async () => {
+  const { bus, clock, videos } = installation;
+  const deps = installation.depsOf({ first: new TestMaker({ looks: 1 }) }, new Mortal(null));
+  const { update } = deps.videos;
+  const refused = vi.fn().mockRejectedValue(new Error('no room'));
+  deps.videos.update = refused;
+  const reported = vi.spyOn(deps.logger, 'error');
+  const key = await openJob('acme/first', 'org_0');
+  const worker = await startWorker({ bus, videos, deps });
+  try {
+    await expect.poll(() => refused.mock.calls.length).toBe(1);
+    await openJob('acme/first', 'org_0'); // each change of the bucket has the worker look for due jobs
+    await expect.poll(() => refused.mock.calls.length).toBe(2);
+    expect(reported).toHaveBeenCalledTimes(1);
+    clock.advance(LOOK_EVERY_MS);
+    await expect.poll(() => refused.mock.calls.length).toBe(4);
+    expect(reported).toHaveBeenCalledTimes(1);
+    deps.videos.update = update;
+    clock.advance(LOOK_EVERY_MS);
+    await expect.poll(async () => (await videos.get(key))?.value.state).toBe('completed');
+  } finally {
+    await worker.stop();
+  }
+});
 
 test.each([
   ['one org', ['org_a'], 'org_b'],

@@ -2,7 +2,7 @@
 import type { Bucket, Bus, Entry } from '@switchyard/bus';
 import type { VideoRecord } from '@switchyard/contracts';
 import { upstreamOf, workOn } from './advance.ts';
-import { holdJob, LeaseLost } from './held-job.ts';
+import { type HeldJob, holdJob, LeaseLost } from './held-job.ts';
 import type { JobDeps } from './job-deps.ts';
 import { OpenJobs, type OpenUse } from './open-jobs.ts';
 
@@ -11,7 +11,7 @@ export const JOBS_AT_ONCE_MAX = 64;
 /** Maximum of these per org, and per upstream, so that neither one org nor an upstream that hangs stops all jobs. */
 const SHARE_MAX = JOBS_AT_ONCE_MAX / 2;
 /** Polling interval for jobs that have become due or whose lease has expired. */
-const LOOK_EVERY_MS = 250;
+export const LOOK_EVERY_MS = 250;
 
 export interface Worker {
   /** Takes no further job, and releases the current ones at once or after their current step. */
@@ -28,20 +28,24 @@ interface WorkerOptions {
 
 export async function startWorker({ bus, videos, deps }: WorkerOptions): Promise<Worker> {
   const inHand = new Map<string, Promise<void>>();
+  /** Jobs whose lease was not taken since the last look. */
+  const notTaken = new Set<string>();
+  const takeOne = takerOf(deps, bus.instance);
   const shares = new Shares();
   let cancelLook = () => {};
   let poked = false;
   const takeDue = () => {
     for (const entry of open.due(deps.clock.now())) {
       if (deps.stopping.aborted || inHand.size >= JOBS_AT_ONCE_MAX) return;
-      if (inHand.has(entry.key)) continue;
+      if (inHand.has(entry.key) || notTaken.has(entry.key)) continue;
       const sharers = sharersOf(deps, entry.value);
       if (sharers.some((sharer) => shares.of(sharer) >= SHARE_MAX)) continue;
       shares.count(sharers, 1);
-      const working = takeOne(deps, bus.instance, entry).finally(() => {
+      const working = takeOne(entry).then((isTaken) => {
         inHand.delete(entry.key);
         shares.count(sharers, -1);
-        poke();
+        if (isTaken) poke();
+        else notTaken.add(entry.key);
       });
       inHand.set(entry.key, working);
     }
@@ -57,6 +61,7 @@ export async function startWorker({ bus, videos, deps }: WorkerOptions): Promise
   };
   const lookLater = () => {
     cancelLook = deps.clock.after(LOOK_EVERY_MS, () => {
+      notTaken.clear();
       takeDue();
       lookLater();
     });
@@ -97,20 +102,36 @@ class Shares {
   }
 }
 
-/** Never throws: after an error the lease expires, and any worker takes the job again. */
-async function takeOne(deps: JobDeps, worker: string, entry: Entry<VideoRecord>): Promise<void> {
-  const { id } = entry.value;
-  try {
-    const held = await holdJob(deps, entry, worker);
-    if (!held) return;
+/** Takes jobs. Reports only the first of several leases in a row that cannot be written. */
+function takerOf(deps: JobDeps, worker: string): (entry: Entry<VideoRecord>) => Promise<boolean> {
+  let isReported = false;
+  const hold = async (entry: Entry<VideoRecord>): Promise<HeldJob | null> => {
     try {
-      await workOn(deps, held);
+      const held = await holdJob(deps, entry, worker);
+      if (held) isReported = false;
+      return held;
     } catch (error) {
-      held.abandon();
-      throw error;
+      const about = { err: error, video: entry.value.id };
+      if (!isReported) deps.logger.error(about, 'the lease of a video cannot be written; it is tried again');
+      isReported = true;
+      return null;
     }
+  };
+  return async (entry) => {
+    const held = await hold(entry);
+    if (held) await finish(deps, held);
+    return held !== null;
+  };
+}
+
+/** Never throws: after an error the lease expires, and any worker takes the job again. */
+async function finish(deps: JobDeps, held: HeldJob): Promise<void> {
+  try {
+    await workOn(deps, held);
   } catch (error) {
+    held.abandon();
     const level = error instanceof LeaseLost ? 'debug' : 'error';
-    deps.logger[level]({ err: error, video: id }, 'work on a video broke off; it is taken up again');
+    const about = { err: error, video: held.record.id };
+    deps.logger[level](about, 'work on a video broke off; it is taken up again');
   }
 }

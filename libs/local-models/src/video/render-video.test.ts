@@ -38,7 +38,7 @@ const frameAt = (file: string, second: number) =>
 const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
 function probe(file: string) {
-  const show = 'format=duration:stream=codec_name,width,height,nb_frames,duration';
+  const show = 'format=duration:stream=codec_name,width,height,nb_frames,duration,sample_aspect_ratio';
   const json = execFileSync('ffprobe', ['-v', 'error', '-show_entries', show, '-of', 'json', file], {
     encoding: 'utf8',
   });
@@ -126,6 +126,20 @@ describe.skipIf(spawnSync('ffmpeg', ['-version']).error)('a rendering', () => {
     ] as const)
       expect(Math.abs(seen - asked)).toBeLessThan(12);
     expect(new Set(frame.filter((_value, at) => at % 3 === 0)).size).toBeLessThan(5);
+  });
+
+  test.each([
+    [4_000, 1],
+    [1, 4_000],
+    [3, 2],
+  ])('of a first frame of %i x %i is cropped before it is enlarged', async (width, height) => {
+    const size = { width: 1920, height: 1080 };
+    const file = await render({
+      size,
+      duration: 1,
+      image: { mediaType: 'image/png', bytes: blackPng(width, height) },
+    });
+    expect(probe(file).streams).toEqual([expect.objectContaining({ ...size, sample_aspect_ratio: '1:1' })]);
   });
 
   test('of an invalid image fails with ffmpeg’s message', async () => {

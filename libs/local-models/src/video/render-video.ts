@@ -132,9 +132,12 @@ function wander({ size: { width, height } }: LocalVideo): string {
 
 /** Zooms in from the unchanged first frame. */
 function approach({ duration, size: { width, height } }: LocalVideo): string {
+  const ratio = width / height;
+  // Crops before it scales: a picture of one row would be scaled to gigabytes.
+  const fitted = `crop='max(1,min(iw,ih*${ratio}))':'max(1,min(ih,iw/${ratio}))':exact=1`;
   const grown = (side: number) => `'2*trunc(${side}*(1+${APPROACH}*t/${duration})/2)'`;
   return [
-    `[0:v]scale=${width}:${height}:force_original_aspect_ratio=increase,crop=${width}:${height},${STILL}`,
+    `[0:v]${fitted},scale=${width}:${height},setsar=1,${STILL}`,
     `scale=w=${grown(width)}:h=${grown(height)}:eval=frame,crop=${width}:${height}[moving]`,
     `[moving][1:v]overlay=0:H-h:enable='gte(t,${CAPTION_AFTER_SECONDS})',format=yuv420p[out]`,
   ]

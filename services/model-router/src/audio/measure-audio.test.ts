@@ -8,7 +8,7 @@ import { parseBuffer } from 'music-metadata';
 import { afterAll, describe, expect, test } from 'vitest';
 import { AudioDecoder } from './audio-decoder.ts';
 import { measureAudio } from './measure-audio.ts';
-import { measureMp4 } from './mp4.ts';
+import { aacSeconds, measureMp4 } from './mp4.ts';
 import { measureOgg } from './ogg.ts';
 import { measureWebm } from './webm.ts';
 
@@ -380,6 +380,19 @@ test('a file of more parts than are read is not measured by its beginning', () =
   expect(() => measureOgg(repeated(oggPage('\x02', '\0'), 1_001))).toThrow(RangeError);
   const free = repeated('\0\0\0\x08free', 200_001);
   expect(() => measureMp4(free)).toThrow(RangeError);
+});
+
+test.each([
+  [2, 1_024 / 44_100],
+  [5, 1_024 / 44_100],
+  [23, null],
+  [39, null],
+  [42, null],
+])('AAC of object type %i has packets of %s s, or is not counted', (type, seconds) => {
+  const bits = (value: number, count: number) => value.toString(2).padStart(count, '0');
+  const typeBits = type < 31 ? bits(type, 5) : bits(31, 5) + bits(type - 32, 6);
+  const config = `${typeBits}${bits(4, 4)}${bits(1, 4)}`.padEnd(32, '0');
+  expect(aacSeconds(hex(Number.parseInt(config, 2).toString(16).padStart(8, '0')))).toBe(seconds);
 });
 
 /** A page, as latin1. */

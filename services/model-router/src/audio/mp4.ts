@@ -180,12 +180,15 @@ function aacPacketSeconds(bytes: Buffer, { start, end }: Box): number | null {
   return null;
 }
 
+/** Object types with packets of 1,024 samples, or 960 of type 2: AAC Main, LC, SSR and LTP, and SBR and PS over LC. */
+const AAC_TYPES = [1, 2, 3, 4, 5, 29];
+
 /**
  * AudioSpecificConfig: object type (5 bits), rate (4 bits, or 24 more), channels (4 bits), and a flag for blocks of 960
- * samples.
+ * samples. Null for other types than `AAC_TYPES`: their packets have other lengths.
  */
 export function aacSeconds(config: Buffer): number | null {
-  if (config.length < 2) return null;
+  if (config.length < 2 || !AAC_TYPES.includes((config[0] as number) >> 3)) return null;
   const rateIndex = (config.readUInt16BE(0) >> 7) & 15;
   if (rateIndex === 15 && config.length < 5) return null;
   const rateHz = rateIndex === 15 ? (config.readUInt32BE(1) >>> 7) & 0xffffff : AAC_RATES_HZ[rateIndex];

@@ -49,6 +49,11 @@ const make = () =>
   });
 const rotate = (id: string, grace_minutes: number): Promise<RotatedKey> =>
   request(bus, 'keys.rotate', { ...caller, id, body: { grace_minutes } });
+const untilUpdated = (id: string) =>
+  control.events.until(
+    'updated',
+    ({ type, data }) => type === 'key.updated' && 'key_id' in data && data.key_id === id,
+  );
 const sizeOf = async (secret: string) => {
   const stored = await bus.jsm.streams.getMessage('KV_keys', { last_by_subj: `$KV.keys.${hashKey(secret)}` });
   return (stored?.data.length ?? 0) + Buffer.byteLength(String(stored?.header));
@@ -214,6 +219,31 @@ describe('a key that is rotated', () => {
     expect((await keys.entries()).filter(({ value }) => value.id === made.id)).toEqual([]);
   });
 
+  test('while it is changed leaves no change without its event, also when both are refused', async () => {
+    const made = await make();
+    const { update } = prototype;
+    const changed = Promise.withResolvers<void>();
+    const requests: Promise<unknown>[] = [];
+    vi.spyOn(prototype, 'update')
+      .mockImplementationOnce(async function (this: typeof keys, ...retired) {
+        const body = { permissions: ['usage:read' as const] };
+        requests.push(request(bus, 'keys.update', { ...caller, id: made.id, body }));
+        await changed.promise;
+        return update.apply(this, retired);
+      })
+      .mockImplementationOnce(async function (this: typeof keys, ...entry) {
+        const revision = await update.apply(this, entry);
+        changed.resolve();
+        await requests[0]?.catch(() => {});
+        return revision;
+      });
+    requests.push(rotate(made.id, 10));
+    await expect(requests[0]).rejects.toMatchObject({ code: 'service_unavailable' });
+    await expect(requests[1]).rejects.toMatchObject({ code: 'service_unavailable' });
+    expect(await recordOf(made.key)).toMatchObject({ permissions: ['usage:read'] });
+    await untilUpdated(made.id);
+  });
+
   test('is refused when it belongs to another org, is unknown, or is the key of SWITCHYARD_KEY', async () => {
     const { id } = await make();
     const body = { grace_minutes: 0 };
@@ -256,10 +286,7 @@ describe('a rotation that died between its two steps', () => {
     expect(changed.permissions).toEqual(['usage:read']);
     for (const secret of secrets)
       expect(await recordOf(secret)).toMatchObject({ permissions: ['usage:read'], limit: changed.limit });
-    await control.events.until(
-      'updated',
-      ({ type, data }) => type === 'key.updated' && 'key_id' in data && data.key_id === id,
-    );
+    await untilUpdated(id);
   });
 
   test('leaves no secret that a revocation misses because it was created just before', async () => {

@@ -40,10 +40,7 @@ export function updateKey({ keys, known, events, clock }: KeyOperations) {
       return record;
     };
     const acting = actingOf({ org, key_id: callerKeyId }, asked);
-    // After an interrupted rotation the holder has this secret; the current one was never delivered.
-    for (const { key, value } of former)
-      if (!value.successor) await changeWithEvents({ bucket: keys, events }, key, decide, () => []);
-    const entry = await changeWithEvents({ bucket: keys, events }, current.key, decide, (before, after) => [
+    const updated = (before: Entry<KeyRecord> | null, after: KeyRecord) => [
       controlEvent('key.updated', {
         ...{ id: eventIds.keyUpdated(id, before?.revision ?? 0), now: clock.now() },
         data: {
@@ -51,7 +48,14 @@ export function updateKey({ keys, known, events, clock }: KeyOperations) {
           ...administered(acting, before && toKeyObject(before.value), toKeyObject(after)),
         },
       }),
-    ]);
+    ];
+    // After an interrupted rotation the holder has a former secret; the current one was never delivered.
+    const secrets = [...former.filter(({ value }) => !value.successor), current];
+    let entry: Entry<KeyRecord> | null = null;
+    for (const [i, { key }] of secrets.entries()) {
+      const eventsOf = i === 0 ? updated : () => []; // a later write may be refused
+      entry = await changeWithEvents({ bucket: keys, events }, key, decide, eventsOf);
+    }
     if (!entry) throw changedMeanwhile();
     return toKeyObject(entry.value);
   };

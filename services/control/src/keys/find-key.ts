@@ -33,6 +33,15 @@ export async function findKey({ keys, known }: KnownKeys, org: string, id: strin
   return inUse((await keys.readableEntries()).filter(({ value }) => isIt(value))) ?? unknown(id);
 }
 
+/** The keys of an org in memory, each as it is under its current secret. */
+export function keysOf({ known }: Pick<KnownKeys, 'known'>, org: string): KeyRecord[] {
+  const records = known.entries().map(([, record]) => record);
+  const inUse = records
+    .filter((record) => record.org === org && !record.successor)
+    .sort((a, b) => (a.rotation ?? 0) - (b.rotation ?? 0));
+  return [...new Map(inUse.map((record) => [record.id, record])).values()];
+}
+
 /** Hashes and records of all keys that a limited key created directly. */
 export async function secretsMadeBy(keys: KnownKeys, org: string, id: string) {
   const records = await recordsOf(keys, org);

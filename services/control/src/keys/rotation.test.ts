@@ -5,6 +5,7 @@ import {
   FORMER_SECRETS_MAX,
   KEYS_PER_ORG_MAX,
   type KeyRecord,
+  type ListQuery,
   type RotatedKey,
   ServiceError,
   TAGS_MAX,
@@ -295,6 +296,18 @@ describe('a rotation that died between its two steps', () => {
       await request(bus, 'keys.delete', { ...caller, id });
       expect(await Promise.all(secrets.map(recordOf))).toEqual([null, null]);
     }
+  });
+
+  test('lists its key once, also page by page', async () => {
+    const { id } = await cutShort();
+    const later = await make();
+    const listed = async (query: ListQuery) =>
+      (await request(bus, 'keys.list', { ...caller, query })).data.map((key) => key.id);
+    await expect.poll(() => listed({})).toContain(later.id);
+    const all = await listed({});
+    const place = all.indexOf(id);
+    expect(all.lastIndexOf(id)).toBe(place);
+    expect(await listed({ limit: 1, after: id })).toEqual(all.slice(place + 1, place + 2));
   });
 
   test('is found by an instance whose mirror does not have it yet', async () => {

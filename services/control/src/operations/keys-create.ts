@@ -17,6 +17,7 @@ import type { Clock } from '@switchyard/service';
 import { type Acting, type Asked, actingOf } from '../changes/administered.ts';
 import { createWithEvents, deleteWithEvents } from '../changes/write.ts';
 import { findCaller, requireOwn } from '../keys/authority.ts';
+import { keysOf } from '../keys/find-key.ts';
 import { keyEvent } from '../keys/key-event.ts';
 import { hashKey, keyPrefix, newSecret } from '../keys/secret.ts';
 
@@ -61,8 +62,7 @@ export async function issueKey(
   const record = recordOf(body, { maker, secret, now });
   if (record.expires_at !== null && Date.parse(record.expires_at) <= now)
     throw invalidParam('expires_at', 'is in the past. Use a future time.');
-  const count = known.entries().filter(([, one]) => one.org === org && !one.successor).length;
-  if (count >= KEYS_PER_ORG_MAX)
+  if (keysOf({ known }, org).length >= KEYS_PER_ORG_MAX)
     throw new ServiceError(
       'invalid_request',
       `The org has the maximum of ${KEYS_PER_ORG_MAX} keys. Revoke some first.`,

@@ -5,7 +5,13 @@ import { connect, type Socket } from 'node:net';
 import { serve } from '@switchyard/bus';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { refusesConnections, startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
-import { PIPELINED_REQUESTS_MAX, STALLED_CLIENT_CHECK_MS, STALLED_CLIENT_MS_MAX } from './limits.ts';
+import {
+  PIPELINED_REQUESTS_MAX,
+  SMALL_BODY_BYTES_MAX,
+  STALLED_CLIENT_CHECK_MS,
+  STALLED_CLIENT_MS_MAX,
+  STALLED_UPLOAD_MS_MAX,
+} from './limits.ts';
 
 let edge: TestEdge;
 let authorization: string;
@@ -174,6 +180,23 @@ test('a malformed request after an answer, and one with a malformed body, get a 
   );
   await once(within.socket, 'close');
   expect(statusesOf(within.received())).toEqual(['400']);
+});
+
+test('a body that a route without one discards may neither stall nor exceed its limit', async () => {
+  const head = (bytes: number) =>
+    `DELETE /v1/session HTTP/1.1\r\nHost: edge\r\nConnection: close\r\nContent-Length: ${bytes}\r\n\r\n`;
+  const [stalled, long, whole] = [open(), open(), open()];
+  stalled.socket.write(head(SMALL_BODY_BYTES_MAX) + 'x'.repeat(SMALL_BODY_BYTES_MAX - 1));
+  long.socket.write(head(SMALL_BODY_BYTES_MAX + 1) + 'x'.repeat(SMALL_BODY_BYTES_MAX + 1));
+  whole.socket.write(head(SMALL_BODY_BYTES_MAX) + 'x'.repeat(SMALL_BODY_BYTES_MAX));
+  await expect.poll(() => statusesOf(long.received())).toEqual(['413']);
+  await expect.poll(() => statusesOf(whole.received())).toEqual(['401']);
+  await expect
+    .poll(() => {
+      edge.clock.advance(STALLED_UPLOAD_MS_MAX);
+      return statusesOf(stalled.received());
+    })
+    .toEqual(['408']);
 });
 
 test('a request whose Host is not one valid name is refused, and answers to a key are stored by no cache', async () => {

@@ -1,5 +1,5 @@
 // Registers the routes of the table: paths, guard, idempotency, and who reads the body.
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { ID_PATTERN, type KeyRecord } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
@@ -14,6 +14,7 @@ import { clientGone } from './client-gone.ts';
 import { SMALL_BODY_BYTES_MAX } from './limits.ts';
 import { check, parseBody } from './read-body.ts';
 import { isModelCall, type JsonRoute, permissionsOf, type Route, takesIdempotencyKey } from './route.ts';
+import { streamedBody } from './streamed-body.ts';
 
 export interface RegisterRoutesDeps {
   authenticate: Sessions['authenticate'];
@@ -32,7 +33,7 @@ export function registerRoutes(
 ): void {
   for (const [reader, group] of Map.groupBy(routes, bodyReaderOf))
     app.register(async (scope) => {
-      BODY_READERS[reader](scope);
+      BODY_READERS[reader](scope, deps.clock);
       for (const route of group) registerRoute(scope, route, deps);
     });
   refuseHiddenMethods(app, routes);
@@ -216,7 +217,7 @@ function bodyReaderOf({ request, untouchedBody }: Route): BodyReader {
   return request?.body ? 'json' : 'none';
 }
 
-const BODY_READERS: Readonly<Record<BodyReader, (scope: FastifyInstance) => void>> = {
+const BODY_READERS: Readonly<Record<BodyReader, (scope: FastifyInstance, clock: Clock) => void>> = {
   json: () => {},
   form: leaveBodies,
   untouched(scope) {
@@ -233,12 +234,14 @@ function leaveBodies(scope: FastifyInstance): void {
 }
 
 /**
- * On routes without a body, a body of any type is read, within bounds, and discarded: fetch labels an empty one
- * text/plain.
+ * On routes without a body, a body of any type is read, within bounds, and discarded piece by piece: fetch labels an
+ * empty one text/plain.
  */
-function ignoreBodies(scope: FastifyInstance): void {
+function ignoreBodies(scope: FastifyInstance, clock: Clock): void {
   scope.removeAllContentTypeParsers();
-  scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
+  scope.addContentTypeParser('*', async (_request: FastifyRequest, raw: IncomingMessage) => {
+    for await (const _piece of streamedBody(raw, { clock, bytesMax: SMALL_BODY_BYTES_MAX }));
+  });
   ignoreTypes(scope);
 }
 

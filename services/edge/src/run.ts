@@ -24,6 +24,7 @@ import { modelCallRoutes } from './calls/model-call-routes.ts';
 import { transcriptionRoutes } from './calls/transcription/transcription-route.ts';
 import { hostFinder } from './computers/find-host.ts';
 import { LinkSigner } from './computers/link-signer.ts';
+import { routedUrl } from './computers/port-path.ts';
 import type { Config } from './config.ts';
 import { LiveEvents } from './events/live-events.ts';
 import { buildApp } from './http/app.ts';
@@ -143,7 +144,7 @@ export async function start({
   const app = buildApp([...routes, ...docsRoutes(routes), ...consoleRoutes()], {
     authenticate: sessions.authenticate,
     ...{ events, booking, intake, idempotency, upgrades, clock, logger },
-    ...{ queue, rateLimits },
+    ...{ queue, rateLimits, routedUrl },
   });
   const url = await app.listen({ host: config.HOST, port: config.PORT });
   return {

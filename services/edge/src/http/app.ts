@@ -1,4 +1,5 @@
 // The HTTP server: its limits, its hooks, the routes of the table, and one error handler.
+import type { IncomingMessage } from 'node:http';
 import { type CallerContext, type Dialect, type KeyRecord, ServiceError } from '@switchyard/contracts';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { type AnswerErrorDeps, answerError } from './answer-error.ts';
@@ -46,6 +47,8 @@ interface AppDeps extends RegisterRoutesDeps, AnswerErrorDeps {
   /** Of the whole process; routes that read their bodies themselves use it too. */
   intake: IntakeDeps;
   upgrades: Upgrades;
+  /** The part of a URL that decides the route. */
+  routedUrl(raw: IncomingMessage): string;
 }
 
 export function buildApp(routes: readonly Route[], deps: AppDeps): FastifyInstance {
@@ -113,6 +116,7 @@ function createServer(deps: AppDeps, connections: Connections): FastifyInstance 
     // While draining, requests on kept-alive connections are answered with `connection: close`.
     return503OnClosing: false,
     clientErrorHandler: (_error, socket) => connections.refuse(socket, newRequestId()),
+    rewriteUrl: deps.routedUrl,
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: (error, request, reply) =>
       answerError(deps, request as FastifyRequest, reply as FastifyReply, error),

@@ -109,6 +109,16 @@ test('an absolute URL, which proxy clients send, leads to the same path', async 
   expect(request).toMatch(/^GET \/a%2Fb\?c=%20 HTTP\/1\.1\r\n/);
 });
 
+test.each(['caf%E9?x=%', '100%', '%c3%28/..//a;b', `${'x'.repeat(2_000)}?y=%2F`])(
+  'the target %s arrives unchanged',
+  async (target) => {
+    const { pathname } = new URL(url);
+    const line = `GET ${pathname}${target} ${HTTP}`;
+    const request = await heardInside(line, 'Host: edge', `Authorization: ${headers.authorization}`, '', '');
+    expect(request.split('\r\n')[0]).toBe(`GET /${target} ${HTTP}`);
+  },
+);
+
 test('a body keeps its length, although its client lists Content-Length in Connection', async () => {
   const line = `GET ${new URL(url).pathname} ${HTTP}`;
   const length = ['Connection: content-length', 'Content-Length: 5'];

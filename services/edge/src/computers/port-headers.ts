@@ -34,7 +34,7 @@ const NOT_IN = new Set([
   'x-switchyard-csrf',
 ]);
 
-/** Headers that would affect the whole origin: other computers and the API itself. */
+/** Headers that would affect the whole origin (other computers and the API itself), or that are set again below. */
 const NOT_OUT = new Set([
   ...HOP_BY_HOP,
   'alt-svc',
@@ -48,6 +48,7 @@ const NOT_OUT = new Set([
   'set-cookie',
   'set-cookie2',
   'strict-transport-security',
+  'x-request-id',
 ]);
 
 /**
@@ -121,10 +122,11 @@ export const ANY_ORIGIN: HeaderPairs = [
   ['Cross-Origin-Resource-Policy', 'cross-origin'],
 ];
 
-/** Rewrites a redirect of the server to itself to its address as seen from outside. */
+/** Rewrites a redirect of the server to itself to its address as seen from outside, unless the server knows its prefix. */
 function locationOut(location: string, port: number, prefix: string): string {
   const own = new RegExp(`^https?://(localhost|127\\.0\\.0\\.1|\\[::1\\]):${port}(?=/|$)`);
   const path = location.replace(own, '');
+  if (path === prefix || path.startsWith(`${prefix}/`)) return path;
   return path !== location || /^\/(?!\/)/.test(path) ? `${prefix}${path === '' ? '/' : path}` : location;
 }
 

@@ -54,7 +54,12 @@ async function ask(said: string, method = 'GET') {
   const response = await fetch(url, { method, headers, redirect: 'manual', signal, ...body });
   const text = await response.text();
   const json = response.headers.get('content-type')?.startsWith('application/json');
-  return { status: response.status, text, code: json ? JSON.parse(text || 'null')?.error.code : undefined };
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    code: json ? JSON.parse(text || 'null')?.error.code : undefined,
+  };
 }
 
 describe.each(['GET', 'POST'])('to a %s', (method) => {
@@ -85,6 +90,30 @@ describe.each(['GET', 'POST'])('to a %s', (method) => {
   ])('an answer with %s is passed on', async (_what, said, status) => {
     expect(await ask(said, method)).toMatchObject({ status, text: 'hi' });
   });
+});
+
+const OWN = 'http://localhost:8000';
+
+test.each([
+  ['/there', 'PREFIX/there'],
+  [`${OWN}/there`, 'PREFIX/there'],
+  [OWN, 'PREFIX/'],
+  ['PREFIX', 'PREFIX'],
+  ['PREFIX/there?a=b', 'PREFIX/there?a=b'],
+  [`${OWN}PREFIX/there`, 'PREFIX/there'],
+  ['PREFIX0/there', 'PREFIXPREFIX0/there'],
+  ['//elsewhere/', '//elsewhere/'],
+  ['https://elsewhere/', 'https://elsewhere/'],
+])('a redirect to %s leads to %s', async (said, heard) => {
+  const prefix = new URL(url).pathname.slice(0, -1);
+  const location = said.replaceAll('PREFIX', prefix);
+  const { headers: received } = await ask(`${HTTP} 302 Found\r\nLocation: ${location}\r\n${HI}`);
+  expect(received.get('location')).toBe(heard.replaceAll('PREFIX', prefix));
+});
+
+test('an answer has our request id, and not also that of the server', async () => {
+  const { headers: received } = await ask(`${HTTP} 200 OK\r\nX-Request-Id: theirs\r\n${HI}`);
+  expect(received.get('x-request-id')).toMatch(/^req_\w+$/);
 });
 
 /** What the server inside receives of a raw request. */

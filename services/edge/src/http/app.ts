@@ -115,7 +115,7 @@ function createServer(deps: AppDeps, connections: Connections): FastifyInstance 
     forceCloseConnections: 'idle',
     // While draining, requests on kept-alive connections are answered with `connection: close`.
     return503OnClosing: false,
-    clientErrorHandler: (_error, socket) => connections.refuse(socket, newRequestId()),
+    clientErrorHandler: (error, socket) => connections.refuse(error, socket, newRequestId()),
     rewriteUrl: deps.routedUrl,
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: (error, request, reply) =>

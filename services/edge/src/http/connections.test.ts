@@ -1,10 +1,12 @@
 // Behaviour of connections beyond a single valid request: HEAD, draining, clients that do not read, pipelined and
 // malformed requests.
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { serve } from '@switchyard/bus';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { refusesConnections, startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+import { Connections } from './connections.ts';
 import {
   PIPELINED_REQUESTS_MAX,
   SMALL_BODY_BYTES_MAX,
@@ -47,9 +49,9 @@ interface Connection {
   received(): string;
 }
 
-function open(): Connection {
+function open(port = edge.port): Connection {
   let text = '';
-  const socket = connect(edge.port, '127.0.0.1').on('error', () => {});
+  const socket = connect(port, '127.0.0.1').on('error', () => {});
   socket.setEncoding('utf8').on('data', (chunk: string) => {
     text += chunk;
   });
@@ -180,6 +182,23 @@ test('a malformed request after an answer, and one with a malformed body, get a 
   );
   await once(within.socket, 'close');
   expect(statusesOf(within.received())).toEqual(['400']);
+});
+
+test('a request that does not arrive in time gets 408, and a connection without one is closed', async () => {
+  const upgrades = { isAccepted: () => false };
+  const connections = new Connections({ upgrades, clock: edge.clock });
+  const server = createServer({ headersTimeout: 100, connectionsCheckingInterval: 20 });
+  server.on('clientError', (error, socket) => connections.refuse(error, socket as Socket, 'req_late'));
+  connections.watch(server);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const [silent, late] = [open(port), open(port)];
+  late.socket.write('GET / HTTP/1.1\r\nHost: edge\r\n');
+  await Promise.all([silent, late].map(({ socket }) => once(socket, 'close')));
+  expect(silent.received()).toBe('');
+  expect(statusesOf(late.received())).toEqual(['408']);
+  expect(late.received()).toContain('"code":"body_timeout"');
+  server.close();
 });
 
 test('a body that a route without one discards may neither stall nor exceed its limit', async () => {

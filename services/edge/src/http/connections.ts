@@ -1,20 +1,33 @@
-// Tracks the answers that each connection waits for. A malformed request gets a 400 only when the client cannot mistake
-// it for a part of another answer. A draining edge closes a connection as soon as no answer is pending on it. A client
+// Tracks the answers that each connection waits for. A malformed or late request gets an error only when the client
+// cannot mistake it for a part of another answer. A draining edge closes a connection as soon as no answer is pending on it. A client
 // that does not read its answers is disconnected.
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { errorKind, ServiceError, toErrorBody } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import { PIPELINED_REQUESTS_MAX, STALLED_CLIENT_CHECK_MS, STALLED_CLIENT_MS_MAX } from './limits.ts';
 import type { Upgrades } from './upgrades.ts';
 
-/** The whole answer to a request that Node's parser refuses: no HTTP, or a URL and headers of over 16 KiB. */
-function refusal(requestId: string): string {
-  const message = 'The request is not valid HTTP, or its URL and headers exceed 16 KiB. Correct the client.';
-  const error = { type: 'invalid_request_error', code: 'invalid_request', message, param: null };
-  const body = JSON.stringify({ error: { ...error, request_id: requestId } });
+/** The code of Node's error for a request that did not arrive in time. */
+const TIMEOUT_CODE = 'ERR_HTTP_REQUEST_TIMEOUT';
+
+/** What Node's server reports for a request: no HTTP, a URL and headers of over 16 KiB, or a timeout. */
+function refusalOf({ code }: NodeJS.ErrnoException): ServiceError {
+  return code === TIMEOUT_CODE
+    ? new ServiceError('body_timeout', 'The request did not arrive in time. Send it again, faster.')
+    : new ServiceError(
+        'invalid_request',
+        'The request is not valid HTTP, or its URL and headers exceed 16 KiB. Correct the client.',
+      );
+}
+
+/** The whole answer. */
+function answerOf(error: ServiceError, requestId: string): string {
+  const body = JSON.stringify(toErrorBody(error, requestId));
+  const { status } = errorKind(error.code);
   return (
-    `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nX-Request-Id: ${requestId}\r\n` +
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nX-Request-Id: ${requestId}\r\n` +
     `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
   );
 }
@@ -67,13 +80,13 @@ export class Connections {
     this.#disconnectStalled(server);
   }
 
-  /** Answers 400 and closes, or only closes. */
-  refuse(socket: Duplex, requestId: string): void {
-    if (!socket.writable || this.#isAnswering(socket)) {
+  /** Answers 400 or 408 and closes, or only closes. */
+  refuse(error: Error, socket: Socket, requestId: string): void {
+    if (!socket.writable || socket.bytesRead === 0 || this.#isAnswering(socket)) {
       socket.destroy();
       return;
     }
-    socket.end(refusal(requestId), () => socket.destroy()); // the client may never close its half
+    socket.end(answerOf(refusalOf(error), requestId), () => socket.destroy()); // the client may never close its half
   }
 
   #closeIdle(): void {
@@ -99,7 +112,7 @@ export class Connections {
     server.once('listening', check).once('close', () => stopClock());
   }
 
-  /** A request that broke in its own body has no answer yet: the 400 is its answer. */
+  /** A request that broke in its own body has no answer yet: the refusal is its answer. */
   #isAnswering(socket: Duplex): boolean {
     const [first] = this.#open.get(socket)?.awaited ?? [];
     return first !== undefined && (first.req.complete || first.headersSent);

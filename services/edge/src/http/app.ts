@@ -70,7 +70,7 @@ export function buildApp(routes: readonly Route[], deps: AppDeps): FastifyInstan
   app.setErrorHandler((error, request, reply) => answerError(deps, request, reply, error));
   const routesAt = routesByPath(routes);
   const answerNotFound = (request: FastifyRequest, reply: FastifyReply) => {
-    const path = request.url.split('?')[0] as string;
+    const path = request.originalUrl.split('?')[0] as string;
     const found = routesAt(path);
     const methods = methodsOf(found).join(', ');
     if (methods !== '') reply.header('allow', methods);

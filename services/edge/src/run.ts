@@ -105,6 +105,7 @@ export async function start({
   const relay = {
     bus,
     bodies,
+    booking,
     open,
     events,
     journal: journals.journal,

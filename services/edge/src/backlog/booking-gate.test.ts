@@ -118,9 +118,9 @@ test('one call tries whether usage can be stored again, and its success admits a
     call.setHead({ status: 200, content_type: 'application/json' });
     call.end({ cost: '0' }, Buffer.from('{}'), event);
   });
-  const chat = async () => {
+  const chat = async (messages: unknown = [{ role: 'user', content: 'Hello!' }]) => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-    const body = JSON.stringify({ model: 'acme/any', messages: [{ role: 'user', content: 'Hello!' }] });
+    const body = JSON.stringify({ model: 'acme/any', messages });
     return (await fetch(`${edge.url}/v1/chat/completions`, { method: 'POST', headers, body })).status;
   };
   const { streams } = edge.bus.jsm;
@@ -130,6 +130,8 @@ test('one call tries whether usage can be stored again, and its success admits a
   // Computers and videos store no usage with their answer, so they do not take the place of the call that tries.
   const other = async () => (await post('/v1/computers/cmp_1/start')).status;
   await expect.poll(other, { timeout: 10_000 }).not.toBe(503);
+  // Nor does a call that is refused for its content.
+  expect(await chat('no list')).toBe(400);
   expect(await chat()).toBe(200);
   expect(await chat()).toBe(200);
 }, 30_000);

@@ -43,7 +43,7 @@ export class BookingGate {
   }
 
   /**
-   * Checks a request whose body is still to come, or that stores no usage itself.
+   * Checks a request that may yet be refused, or that stores no usage itself.
    * @throws ServiceError `service_unavailable`: work that begins now might never be charged
    */
   check(): void {
@@ -63,7 +63,7 @@ export class BookingGate {
       );
   }
 
-  /** Lets a request begin that stores usage: it may be the only one that tries. Call it once per request. @throws as `check` */
+  /** Lets a model call begin, which stores usage: it may be the only one that tries. Call it once per call. @throws as `check` */
   admit(): void {
     this.check();
     this.#deps.bus.admitBillable();

@@ -145,7 +145,6 @@ export function modelCallRoutes(relay: CallRelay): Route[] {
         path,
         permission: 'models:write',
         billable: true,
-        storesUsage: true,
         ...(dialect ? { dialect } : {}),
         tag: 'Models',
         summary,

@@ -15,6 +15,7 @@ import type { Clock, Logger } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { OpenRelays, Revocable } from '../auth/open-relays.ts';
 import type { Spending } from '../auth/spending.ts';
+import type { BookingGate } from '../backlog/booking-gate.ts';
 import { EVENT_SOURCE } from '../http/answer-error.ts';
 import type { BodyChecker } from '../http/body-checker.ts';
 import type { IntakeDeps } from '../http/body-intake.ts';
@@ -33,6 +34,7 @@ export interface CallRelay {
   /** For routes that read their bodies themselves. */
   intake: IntakeDeps;
   bodies: BodyChecker;
+  booking: Pick<BookingGate, 'admit'>;
   clock: Clock;
   logger: Logger;
 }
@@ -43,7 +45,9 @@ interface RelayedCall {
   body: Uint8Array | ByteSource;
 }
 
-/** @throws ServiceError when the client left while its body was checked: nothing is called */
+/**
+ * @throws ServiceError when the client left while its body was checked, or usage cannot be stored: nothing is called
+ */
 export function relayCall(
   relay: CallRelay,
   call: RelayedCall,
@@ -51,6 +55,7 @@ export function relayCall(
   reply: FastifyReply,
 ): void {
   if (hasLeft(request, reply)) throw clientDisconnected();
+  relay.booking.admit();
   new Relay(relay, call.head, request, reply).start(call);
 }
 

@@ -18,7 +18,7 @@ import { streamedBody } from './streamed-body.ts';
 
 export interface RegisterRoutesDeps {
   authenticate: Sessions['authenticate'];
-  booking: Pick<BookingGate, 'check' | 'admit'>;
+  booking: Pick<BookingGate, 'check'>;
   idempotency: Idempotency;
   queue: AdmissionQueue;
   rateLimits: LimitHooksDeps;
@@ -117,16 +117,14 @@ function acceptApiKeyHeader(headers: IncomingHttpHeaders): void {
 /** A JSON body may take minutes to arrive, and the key may be revoked meanwhile: such a request is checked again. */
 function guardsOf(route: Route, { authenticate, booking }: RegisterRoutesDeps): Hooks {
   if (route.permission === 'public') return { onRequest: [], preHandler: [] };
-  const checks = guardOf(route, { authenticate, book: () => booking.check() });
-  const admits = route.storesUsage ? guardOf(route, { authenticate, book: () => booking.admit() }) : checks;
-  if (!route.request?.body) return { onRequest: [admits], preHandler: [] };
-  return { onRequest: [checks], preHandler: [admits] };
+  const guard = guardOf(route, { authenticate, booking });
+  return { onRequest: [guard], preHandler: route.request?.body ? [guard] : [] };
 }
 
-/** Admits a request whose key has the route's permissions, and to which `book`, for charged work, has no objection. */
+/** Admits a request whose key has the route's permissions; one for charged work only while that can be charged. */
 function guardOf(
   route: Route,
-  { authenticate, book }: Pick<RegisterRoutesDeps, 'authenticate'> & { book: () => void },
+  { authenticate, booking }: Pick<RegisterRoutesDeps, 'authenticate' | 'booking'>,
 ): Hook {
   const needed = permissionsOf(route);
   return (request, reply, done) => {
@@ -135,7 +133,7 @@ function guardOf(
       request.apiKey = key;
       if (route.billable) request.caller ??= callerContextOf(request.headers, key);
       for (const permission of needed) requirePermission(key, permission);
-      if (route.billable) book();
+      if (route.billable) booking.check();
     };
     const refuse = (error: Error) => {
       request.idempotent?.forget(); // no work has begun

@@ -47,8 +47,6 @@ export interface RouteDescription {
   dialect?: Dialect;
   /** Begins work that is charged; refused while billing might never book it. */
   billable?: true;
-  /** The edge learns whether its usage event was stored: while that may fail, one such request at a time tries. */
-  storesUsage?: true;
   /** Runs a command in a computer while it is open: counts in `concurrent_commands`. */
   runsCommand?: true;
   /** False: work may have begun before a 5xx, so clients must not repeat the request, except when the code says that none has. */

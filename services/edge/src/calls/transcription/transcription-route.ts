@@ -33,7 +33,6 @@ export function transcriptionRoutes(deps: TranscriptionDeps): Route[] {
         path: '/v1/audio/transcriptions',
         permission: 'models:write',
         billable: true,
-        storesUsage: true,
         tag: 'Models',
         summary: 'Turn speech into text (OpenAI’s shape, or the audio as base64 in JSON)',
         description:

@@ -298,6 +298,14 @@ describe('the command line', () => {
     expect(elsewhere.stderr).toContain('Not logged in');
   });
 
+  test('lists models of a type and of a maker, and refuses a type that does not exist', async () => {
+    const language = await switchyard(['models', '--type', 'language', '--maker', 'local', '--available']);
+    expect(language.stdout).toMatch(/local\/chat/);
+    expect(language.stdout).not.toMatch(/local\/image|openai/);
+    const none = await switchyard(['models', '--type', 'none']);
+    expect(none).toMatchObject({ code: 1, stderr: expect.stringMatching(/^invalid_request: type: /) });
+  });
+
   test('chats as a stream, from a pipe, and as JSON or in a terminal with the cost', async () => {
     expect(await switchyard(['chat', 'What is', '6 * 7?'])).toEqual({
       code: 0,

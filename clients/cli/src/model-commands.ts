@@ -1,12 +1,20 @@
 // `switchyard models` and `switchyard chat`.
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { dataOf, type Switchyard, SwitchyardError, serverEvents } from '@switchyard/client';
+import { dataOf, type paths, type Switchyard, SwitchyardError, serverEvents } from '@switchyard/client';
 import type { Command } from 'commander';
 import { dollars, printJson, printTable, wantsJson } from './print.ts';
 import { connect } from './settings.ts';
 
 const MODEL_DEFAULT = 'local/chat';
+
+type ModelsQuery = NonNullable<paths['/v1/models']['get']['parameters']['query']>;
+
+interface ModelsOptions {
+  type?: string;
+  maker?: string;
+  available?: boolean;
+}
 
 interface Message {
   role: string;
@@ -29,10 +37,12 @@ export function addModelCommands(program: Command): void {
     .command('models')
     .description('list the models')
     .option('--type <type>', 'only of this type: language, image, speech …')
-    .action(async ({ type }: { type?: string }, command: Command) => {
+    .option('--maker <maker>', 'only of this maker')
+    .option('--available', 'only those that can be called here')
+    .action(async ({ type, maker, available }: ModelsOptions, command: Command) => {
       const sy = await connect();
-      const { data } = await dataOf(sy.api.GET('/v1/models'));
-      const models = data.filter((model) => type === undefined || model.type === type);
+      const query = { type, maker, available: available ? 'true' : undefined } as ModelsQuery;
+      const { data: models } = await dataOf(sy.api.GET('/v1/models', { params: { query } }));
       const rows = models.map((model) => [
         model.id,
         model.type,

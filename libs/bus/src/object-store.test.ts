@@ -122,6 +122,18 @@ describe('an object', () => {
     expect(await storedMessages('deleted')).toBe(0);
   });
 
+  test('whose first chunk has expired is gone for a range in it, and for a reader of the whole', async () => {
+    const content = randomBytes(3 * CHUNK);
+    await files.put('file_aged', content);
+    const streams = bus.jsm.streams;
+    const { last_seq } = (await streams.info('OBJ_files')).state;
+    await streams.deleteMessage('OBJ_files', last_seq - 3); // the entry follows the chunks
+    await expect(read(files, 'file_aged', { start: 0, end: 10 })).rejects.toBeInstanceOf(ObjectGone);
+    await expect(read(files, 'file_aged')).rejects.toBeInstanceOf(ObjectGone);
+    const later = { start: CHUNK, end: CHUNK + 10 };
+    expect(await read(files, 'file_aged', later)).toEqual(content.subarray(later.start, later.end));
+  });
+
   test('is not delivered to its end when its bytes differ from the stored ones', async () => {
     const store = await createObjectStore(bus, 'spoilt', 16 * 1024 * 1024, 0);
     const { id } = await store.put('file_x', randomBytes(2 * CHUNK));

@@ -233,6 +233,8 @@ export class ObjectStore {
       message = await this.#fetchChunk(entry, message.seq + wanted - index);
       index = indexOf(message);
     }
+    // Chunks expire one by one, the first one first.
+    if (indexOf(message) !== wanted) throw new ObjectGone(this.name, entry.name);
     return message;
   }
 

@@ -1,7 +1,7 @@
 // Tests the start protocol with a worker that dies before or after every single step, and a second worker that takes
 // over. Uses real NATS and in-memory makers.
 import { OBJECT_STORES } from '@switchyard/bus';
-import { type Event, videosRequest } from '@switchyard/contracts';
+import { type Event, VIDEO_RESULT_HOURS, videosRequest } from '@switchyard/contracts';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Installation, JOB_MS_MAX, startInstallation } from '../fixtures/installation.ts';
 import { type Death, Died, Mortal } from '../fixtures/mortal.ts';
@@ -325,6 +325,25 @@ describe('a job', () => {
     const [first = 0, second = 0, third = 0] = looksAt;
     expect(Math.min(second - first, third - second)).toBeGreaterThanOrEqual(60_000);
     expect(await installation.read(event)).toMatchObject({ state: 'completed', refunded_nano: '0' });
+  });
+
+  test('has a result that expires with the first bytes that were stored', async () => {
+    const { clock } = installation;
+    const maker = new TestMaker({ looks: 1 });
+    let begunAt = 0;
+    maker.status = async () => ({ state: 'completed', mediaType: 'video/mp4', bytes: slowly() });
+    async function* slowly() {
+      begunAt = clock.now();
+      yield VIDEO;
+      clock.advance(LEASE_MS / 10);
+    }
+    const deps = installation.depsOf({ first: maker }, new Mortal(null));
+    const event = await installation.charge({ 'acme/first': CHARGE });
+    await ensureRecord(deps, event);
+    await installation.work(deps, event);
+    const { result, ended_at } = await installation.read(event);
+    expect(Date.parse(result?.expires_at ?? '')).toBe(begunAt + VIDEO_RESULT_HOURS * 3_600_000);
+    expect(Date.parse(ended_at ?? '')).toBeGreaterThan(begunAt);
   });
 
   test('that is deleted before a maker accepts it is refunded', async () => {

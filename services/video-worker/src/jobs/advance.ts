@@ -282,18 +282,15 @@ async function keep(
   { mediaType, bytes }: Extract<VideoProgress, { state: 'completed' }>,
 ): Promise<After> {
   const { id } = held.record;
+  // The store counts the age of each chunk from its own write.
+  const expiresAt = new Date(deps.clock.now() + RESULT_MS);
   const stored = await deps.results.put(id, bytes, { bytesMax: deps.resultBytesMax });
   if (stored.bytes === 0)
     return fail(deps, held, 'video_failed', 'The maker returned an empty video. Create the video again.');
-  const now = deps.clock.now();
   await held.change({
     state: 'completed',
-    result: {
-      media_type: mediaType,
-      bytes: stored.bytes,
-      expires_at: new Date(now + RESULT_MS).toISOString(),
-    },
-    ended_at: new Date(now).toISOString(),
+    result: { media_type: mediaType, bytes: stored.bytes, expires_at: expiresAt.toISOString() },
+    ended_at: new Date(deps.clock.now()).toISOString(),
     news: ['completed'],
   });
   return GO_ON;

@@ -183,5 +183,10 @@ test('a maker’s key that is set and removed says by whom, and nothing of the k
     request(bus, 'providers.delete', { ...caller, maker: 'acme' }, by),
   );
   expect(removed.event.data).toEqual(expected);
+  await request(bus, 'providers.delete', { ...caller, maker: 'acme' }, by); // removes nothing
+  await after('provider.updated', () =>
+    request(bus, 'providers.set', { ...caller, maker: 'acme', body: { api_key } }, by),
+  );
+  expect(events.of('provider.deleted')).toHaveLength(1);
   expect(JSON.stringify(events.all).includes(api_key)).toBe(false);
 });

@@ -380,7 +380,11 @@ describe('a key that is limited to one dollar', () => {
     for (const type of ['call.completed', 'video.charged', 'computer.created', 'computer.metered'])
       await passed.getByText(type, { exact: true }).first().waitFor();
     await open('Logs');
+    const filtered = page.waitForResponse(/\/v1\/logs\?.*tag=team/);
     await page.getByLabel('Key', { exact: true }).fill(id);
+    await page.getByLabel('From', { exact: true }).fill('2026-01-01T00:00');
+    await page.getByLabel('Tag', { exact: true }).fill('team:search');
+    await filtered;
     const logs = page.getByRole('region', { name: 'Logs' });
     const rowOf = (model: string) => logs.getByRole('row').filter({ hasText: model });
     for (const [model, cost] of costs)
@@ -388,6 +392,22 @@ describe('a key that is limited to one dollar', () => {
     await logs.getByRole('row').filter({ hasText: 'cmp_' }).first().waitFor();
     await rowOf('local/chat').getByRole('link').click();
     await until(() => textOf(page, 'log-cost')).toBe(costs.get('local/chat')?.replace('Cost: ', ''));
+    await page.goBack();
+    for (const [width, viewport] of Object.entries(WIDTHS)) {
+      await page.setViewportSize(viewport);
+      await keepScreenshot(page, `logs-filtered-${width}`);
+    }
+    await page.setViewportSize(WIDTHS.wide);
+    const [address, chat] = [page.url(), rowOf('local/chat').getByRole('link')];
+    const log = (await chat.getAttribute('href')) ?? '';
+    await page.getByLabel('Request id', { exact: true }).fill(log.split('/').at(-1) ?? '');
+    await until(() => logs.getByRole('link').count()).toBe(1);
+    await page.getByRole('button', { name: 'Clear the filters' }).click();
+    expect(page.url()).toBe(`${stack.url}/console/logs`);
+    await page.goto(address); // as someone with whom it was shared
+    expect(await page.getByLabel('From', { exact: true }).inputValue()).toBe('2026-01-01T00:00');
+    expect(await page.getByLabel('Key', { exact: true }).inputValue()).toBe(id);
+    await chat.waitFor();
     await open('Usage');
     await page.getByLabel('Group by').selectOption('key');
     const row = page.getByRole('region', { name: 'Usage by key' }).getByRole('row').filter({ hasText: id });
@@ -397,6 +417,23 @@ describe('a key that is limited to one dollar', () => {
       const shown = /\$[\d.]+/.exec((await row.textContent()) ?? '')?.[0] ?? '';
       return Math.abs(Number(shown.slice(1)) / sum - 1);
     }).toBeLessThan(0.01);
+
+    await page.getByLabel('Time').selectOption('own');
+    await page.getByLabel('From').fill('2026-01-01T00:00');
+    await page.getByRole('heading', { name: 'Cost by month' }).waitFor();
+    await page.getByLabel('Group by').selectOption('tag');
+    await page.getByLabel('Name of the tag').fill('team');
+    const teams = page.getByRole('region', { name: 'Usage by tag:team' });
+    await teams.getByRole('row').filter({ hasText: 'search' }).waitFor();
+    for (const [width, viewport] of Object.entries(WIDTHS)) {
+      await page.setViewportSize(viewport);
+      await keepScreenshot(page, `usage-tag-${width}`);
+    }
+    await page.setViewportSize(WIDTHS.wide);
+    const saved = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export the table as CSV' }).click();
+    const download = await saved;
+    expect(download.suggestedFilename()).toBe('usage-by-tag-team.csv');
   });
 
   test('is refused once it is revoked, with its session, of which the next one sees nothing', {

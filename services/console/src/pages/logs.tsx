@@ -1,17 +1,36 @@
-// Every call and every minute of a computer, newest first, with filters.
+// Every call and every minute of a computer, newest first, with filters, which the page's address keeps.
 import { Anchor, Button, Group, NativeSelect, SimpleGrid, Text, TextInput } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
 import { LOG_STATUSES, type LogEntry, MODEL_TYPES } from '@switchyard/contracts';
 import { type InfiniteData, type Query, useInfiniteQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import { Link } from 'wouter';
+import { Link, useSearchParams } from 'wouter';
 import { json, queries } from '../api/client.ts';
 import { Download } from '../parts/download.tsx';
+import { MomentInput } from '../parts/moment-input.tsx';
 import { DataTable, dollars, milliseconds, Status, When } from '../parts/show.tsx';
 import { Empty, Loaded, Page } from '../parts/state.tsx';
 
-const NO_FILTERS = { status: '', type: '', model: '', computer: '', key: '' };
+/** The filters by their names in the API, with their labels. */
+const CHOICES = [
+  ['status', 'Status', LOG_STATUSES],
+  ['type', 'Type', Object.keys(MODEL_TYPES)],
+] as const;
+const MOMENTS = [
+  ['from', 'From'],
+  ['to', 'To'],
+] as const;
+const TEXTS = [
+  ['model', 'Model', ''],
+  ['key', 'Key', 'key_…'],
+  ['computer', 'Computer', 'cmp_…'],
+  ['tag', 'Tag', 'team:search'],
+  ['request_id', 'Request id', 'req_…'],
+  ['client_request_id', 'Client request id', ''],
+] as const;
+const FILTERS = [...CHOICES, ...MOMENTS, ...TEXTS].map(([name]) => name);
 const ALL = { value: '', label: 'all' };
-const TEXT_FILTERS = ['model', 'key', 'computer'] as const;
+/** A text is typed before it is searched for. */
+const TYPED_MS = 300;
 
 interface LogPage {
   readonly data: LogEntry[];
@@ -22,10 +41,20 @@ interface LogPage {
 type LogPages = Query<LogPage, Error, InfiniteData<LogPage, string>, string[]>;
 
 export default function Logs() {
-  const [filters, setFilters] = useState(NO_FILTERS);
-  const set = (name: keyof typeof NO_FILTERS, value: string) =>
-    setFilters((before) => ({ ...before, [name]: value }));
-  const query = new URLSearchParams(Object.entries(filters).filter(([, value]) => value.trim() !== ''));
+  const [address, setAddress] = useSearchParams();
+  const filterOf = (name: string) => address.get(name) ?? '';
+  const set = (name: string, value: string) =>
+    setAddress(
+      (before) => {
+        const after = new URLSearchParams(before);
+        if (value === '') after.delete(name);
+        else after.set(name, value);
+        return after;
+      },
+      { replace: true },
+    );
+  const filters = FILTERS.map((name) => [name, filterOf(name).trim()]).filter(([, value]) => value !== '');
+  const [query] = useDebouncedValue(new URLSearchParams(filters).toString(), TYPED_MS);
   const queryKey = [`/v1/logs?${query}`];
   const logs = useInfiniteQuery({
     queryKey,
@@ -42,35 +71,43 @@ export default function Logs() {
     <Page
       title="Logs"
       actions={
-        <Download path={`/v1/logs?${query}&format=csv`} name="logs.csv">
-          Export as CSV
-        </Download>
+        <Group gap="xs">
+          <Button variant="default" size="compact-sm" onClick={() => setAddress({}, { replace: true })}>
+            Clear the filters
+          </Button>
+          <Download path={`/v1/logs?${query}&format=csv`} name="logs.csv">
+            Export as CSV
+          </Download>
+        </Group>
       }
     >
-      <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }} spacing="sm" style={{ alignItems: 'end' }}>
-        <NativeSelect
-          label="Status"
-          data={[ALL, ...LOG_STATUSES]}
-          value={filters.status}
-          onChange={(event) => set('status', event.currentTarget.value)}
-        />
-        <NativeSelect
-          label="Type"
-          data={[ALL, ...Object.keys(MODEL_TYPES)]}
-          value={filters.type}
-          onChange={(event) => set('type', event.currentTarget.value)}
-        />
-        {TEXT_FILTERS.map((name) => (
-          <TextInput
+      <SimpleGrid cols={{ base: 2, sm: 3, lg: 5 }} spacing="sm" style={{ alignItems: 'end' }}>
+        {CHOICES.map(([name, label, values]) => (
+          <NativeSelect
             key={name}
-            label={name[0]?.toUpperCase() + name.slice(1)}
-            value={filters[name]}
+            label={label}
+            data={[ALL, ...values]}
+            value={filterOf(name)}
             onChange={(event) => set(name, event.currentTarget.value)}
           />
         ))}
-        <Button variant="default" onClick={() => setFilters(NO_FILTERS)}>
-          Clear
-        </Button>
+        {MOMENTS.map(([name, label]) => (
+          <MomentInput
+            key={name}
+            label={label}
+            value={filterOf(name)}
+            onChange={(value) => set(name, value)}
+          />
+        ))}
+        {TEXTS.map(([name, label, example]) => (
+          <TextInput
+            key={name}
+            label={label}
+            placeholder={example}
+            value={filterOf(name)}
+            onChange={(event) => set(name, event.currentTarget.value)}
+          />
+        ))}
       </SimpleGrid>
       <Loaded of={logs}>
         {({ pages }) => {

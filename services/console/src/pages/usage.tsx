@@ -1,10 +1,12 @@
 // What was used and what it cost, over time and by what.
-import { Group, NativeSelect, SimpleGrid } from '@mantine/core';
+import { Group, NativeSelect, SimpleGrid, TextInput } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
 import { USAGE_GROUPS, type UsageReport, type UsageRow } from '@switchyard/contracts';
 import { Suspense, useState } from 'react';
 import { useGet } from '../api/client.ts';
 import { Download } from '../parts/download.tsx';
 import { loadLater } from '../parts/load-later.ts';
+import { MomentInput } from '../parts/moment-input.tsx';
 import { DataTable, dollars, Figure } from '../parts/show.tsx';
 import { Empty, Loaded, Loading, Page, Panel } from '../parts/state.tsx';
 import { useNow } from '../parts/use-now.ts';
@@ -13,56 +15,114 @@ const CostChart = loadLater(() => import('../parts/cost-chart.tsx'));
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
 const SPANS = {
-  day: { label: 'Last 24 hours', ms: 24 * HOUR_MS, interval: 'hour' },
-  month: { label: 'Last 30 days', ms: 30 * 24 * HOUR_MS, interval: 'day' },
-  year: { label: 'Last 12 months', ms: 365 * 24 * HOUR_MS, interval: 'month' },
+  day: { label: 'Last 24 hours', ms: DAY_MS },
+  month: { label: 'Last 30 days', ms: 30 * DAY_MS },
+  year: { label: 'Last 12 months', ms: 365 * DAY_MS },
 } as const;
-type Span = keyof typeof SPANS;
+type Interval = NonNullable<UsageReport['interval']>;
+type Span = keyof typeof SPANS | 'own';
+const SPAN_CHOICES = [
+  ...Object.entries(SPANS).map(([value, { label }]) => ({ value, label })),
+  { value: 'own', label: 'Own range' },
+];
+const HOURS_SHOWN_MS_MAX = 3 * DAY_MS;
+const DAYS_SHOWN_MS_MAX = 92 * DAY_MS;
+/** A tag or a year is typed before its usage is loaded. */
+const TYPED_MS = 500;
 
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export default function Usage() {
   const [span, setSpan] = useState<Span>('day');
+  const [own, setOwn] = useState({ from: '', to: '' });
   const [group, setGroup] = useState<string>('model');
+  const [tag, setTag] = useState('');
+  const [{ range, tagName }] = useDebouncedValue({ range: own, tagName: tag.trim() }, TYPED_MS);
   const now = useNow(MINUTE_MS);
-  const { ms, interval } = SPANS[span];
-  const from = new Date(now - ms).toISOString();
-  const seriesPath = `/v1/usage?from=${from}&tz=${encodeURIComponent(zone)}&interval=${interval}`;
-  const beforePath = `/v1/usage?from=${new Date(now - 2 * ms).toISOString()}&to=${from}`;
-  const groupsPath = `/v1/usage?from=${from}&group_by=${group}`;
+  const { from, to } = timesOf(span, range, now);
+  const interval = intervalOf(to - from);
+  const groupBy = group === 'tag' ? tagName && `tag:${tagName}` : group;
+  const until = span === 'own' && range.to !== '' ? `&to=${range.to}` : '';
+  const path = `/v1/usage?from=${iso(from)}${until}`;
+  const period = span === 'own' ? `${range.from} ${range.to}` : span;
   return (
-    <Page
-      title="Usage"
-      actions={
-        <Download path={`${seriesPath}&format=csv`} name="usage.csv">
-          Export as CSV
-        </Download>
-      }
-    >
-      <Group>
+    <Page title="Usage">
+      <Group align="end">
         <NativeSelect
           label="Time"
-          data={Object.entries(SPANS).map(([value, { label }]) => ({ value, label }))}
+          data={SPAN_CHOICES}
           value={span}
           onChange={(event) => setSpan(event.currentTarget.value as Span)}
         />
+        {span === 'own' && (
+          <>
+            <MomentInput
+              label="From"
+              description="Empty: 30 days before the end"
+              value={own.from}
+              onChange={(moment) => setOwn({ ...own, from: moment })}
+            />
+            <MomentInput
+              label="To"
+              description="Empty: now"
+              value={own.to}
+              onChange={(moment) => setOwn({ ...own, to: moment })}
+            />
+          </>
+        )}
         <NativeSelect
           label="Group by"
-          data={[...USAGE_GROUPS]}
+          data={[...USAGE_GROUPS, 'tag']}
           value={group}
           onChange={(event) => setGroup(event.currentTarget.value)}
         />
+        {group === 'tag' && (
+          <TextInput
+            label="Name of the tag"
+            placeholder="team"
+            value={tag}
+            onChange={(event) => setTag(event.currentTarget.value)}
+          />
+        )}
       </Group>
-      {/* A key each: figures of another span or group are never shown in their place. */}
-      <Total key={span} interval={interval} path={seriesPath} beforePath={beforePath} />
-      <Groups key={`${span} ${group}`} group={group} path={groupsPath} />
+      {/* A key each: figures of another time or group are never shown in their place. */}
+      <Total
+        key={period}
+        interval={interval}
+        path={`${path}&tz=${encodeURIComponent(zone)}&interval=${interval}`}
+        beforePath={`/v1/usage?from=${iso(from - (to - from))}&to=${iso(from)}`}
+      />
+      {groupBy !== '' && (
+        <Groups
+          key={`${period} ${groupBy}`}
+          group={groupBy}
+          path={`${path}&group_by=${encodeURIComponent(groupBy)}`}
+        />
+      )}
     </Page>
   );
 }
 
+/** In milliseconds since the epoch. */
+function timesOf(span: Span, own: { from: string; to: string }, now: number): { from: number; to: number } {
+  if (span !== 'own') return { from: now - SPANS[span].ms, to: now };
+  const to = own.to === '' ? now : Date.parse(own.to);
+  return { from: own.from === '' ? to - SPANS.month.ms : Date.parse(own.from), to };
+}
+
+function intervalOf(ms: number): Interval {
+  if (ms <= HOURS_SHOWN_MS_MAX) return 'hour';
+  return ms <= DAYS_SHOWN_MS_MAX ? 'day' : 'month';
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
 interface TotalProps {
-  readonly interval: string;
+  readonly interval: Interval;
   readonly path: string;
   /** Of the period before. */
   readonly beforePath: string;
@@ -83,7 +143,14 @@ function Total({ interval, path, beforePath }: TotalProps) {
               {report.total.calls}
             </Figure>
           </SimpleGrid>
-          <Panel title={`Cost by ${interval}`}>
+          <Panel
+            title={`Cost by ${interval}`}
+            actions={
+              <Download path={`${path}&format=csv`} name={`usage-by-${interval}.csv`}>
+                Export the chart as CSV
+              </Download>
+            }
+          >
             {report.data.length === 0 ? (
               <Empty title="Nothing was used in this time">
                 Choose a longer one, or make a call in the playground.
@@ -108,11 +175,27 @@ function changeOf(now: number, before: number): string {
 
 function Groups({ group, path }: { group: string; path: string }) {
   const groups = useGet<UsageReport>(path, { keepsFormer: true });
-  return <Loaded of={groups}>{({ data }) => <GroupTable rows={data} group={group} />}</Loaded>;
+  return (
+    <Loaded of={groups}>
+      {({ data }) =>
+        data.length > 0 && (
+          <Panel
+            title={`Usage by ${group}`}
+            actions={
+              <Download path={`${path}&format=csv`} name={`usage-by-${group.replace(':', '-')}.csv`}>
+                Export the table as CSV
+              </Download>
+            }
+          >
+            <GroupTable rows={data} group={group} />
+          </Panel>
+        )
+      }
+    </Loaded>
+  );
 }
 
 function GroupTable({ rows, group }: { rows: readonly UsageRow[]; group: string }) {
-  if (rows.length === 0) return null;
   const most = Math.max(...rows.map(({ cost }) => cost));
   return (
     <DataTable

@@ -14,6 +14,7 @@ export function MomentInput({ value, onChange, ...input }: MomentInputProps) {
   return (
     <TextInput
       {...input}
+      className="moment"
       type="datetime-local"
       max={LATEST}
       value={value === '' ? '' : localText(new Date(value))}

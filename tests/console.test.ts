@@ -24,7 +24,7 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { measureCallsShown } from './__fixtures__/calls-shown.ts';
 import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
-import { openBrowser } from './__fixtures__/open-browser.ts';
+import { OTHER_HOST, openBrowser } from './__fixtures__/open-browser.ts';
 
 const TEST_MS_MAX = 300_000;
 const SHOWN_MS_MAX = 60_000;
@@ -211,6 +211,22 @@ test('a sign-in link outlives an edge that restarts, and a session that is refus
   await answerSession(403, 'org_suspended', 'The org is suspended.');
   await tab.getByRole('button', { name: 'Try again' }).click();
   await tab.getByTestId('spent-today').waitFor();
+  await own.close();
+});
+
+test('on another machine, no page names files of the installation', { timeout: TEST_MS_MAX }, async () => {
+  const { key } = await api<{ key: string }>('/v1/orgs', { name: 'Remote', billing: 'postpaid' });
+  const own = await browser.newContext({ viewport: WIDTHS.wide });
+  own.setDefaultTimeout(SHOWN_MS_MAX);
+  const tab = await own.newPage();
+  await tab.goto(stack.url.replace('127.0.0.1', OTHER_HOST));
+  await tab.getByText('The operator of this installation gives you a key.').waitFor();
+  await keepScreenshot(tab, 'sign-in-remote');
+  await tab.getByLabel('API key').fill(key);
+  await tab.getByRole('button', { name: 'Sign in' }).click();
+  await tab.getByText('KEY=sy_…').waitFor();
+  await keepScreenshot(tab, 'first-steps-remote');
+  expect(await tab.getByText(/repository|\.data/).count()).toBe(0);
   await own.close();
 });
 

@@ -18,6 +18,10 @@ const LOAD_AGAIN = `addEventListener('error', ({ target }) => {
 /** One that pages may use without a question. */
 const MICROPHONE = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'];
 
+/** A host name by which pages of this machine are reached as from another one. */
+export const OTHER_HOST = 'switchyard.test';
+const HOSTS = `--host-resolver-rules=MAP ${OTHER_HOST} 127.0.0.1`;
+
 export interface OpenBrowser {
   readonly browser: Browser;
   /** A context whose pages load again when a script of theirs could not be loaded. Not for pages with refused scripts. */
@@ -29,7 +33,7 @@ export interface OpenBrowser {
 export async function openBrowser(): Promise<OpenBrowser> {
   const container = await new Docker().createContainer({
     Image: STANDARD_IMAGE,
-    Cmd: ['chromium', '--headless', '--remote-debugging-port=0', ...MICROPHONE, 'about:blank'],
+    Cmd: ['chromium', '--headless', '--remote-debugging-port=0', ...MICROPHONE, HOSTS, 'about:blank'],
     HostConfig: { NetworkMode: 'host', AutoRemove: true, Init: true },
   });
   const remove = () => container.remove({ force: true }).catch(() => {}); // it goes by itself, too

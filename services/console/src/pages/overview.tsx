@@ -7,6 +7,7 @@ import { useGet } from '../api/client.ts';
 import { useLiveEvents } from '../api/live.ts';
 import { useMay } from '../api/session.ts';
 import { EventLine } from '../parts/event-line.tsx';
+import { isOwnMachine } from '../parts/own-machine.ts';
 import { Code, dollars, Figure } from '../parts/show.tsx';
 import { Empty, Loaded, Page, Panel } from '../parts/state.tsx';
 import { useNow } from '../parts/use-now.ts';
@@ -153,13 +154,14 @@ function FirstSteps() {
   return (
     <Stack>
       <Text size="sm">
-        Run these in the folder of the repository, or try the{' '}
+        {isOwnMachine ? 'Run these in the folder of the repository' : 'Run these with your API key'}, or try
+        the{' '}
         <Anchor component={Link} href="/console/playground" underline="always">
           playground
         </Anchor>
         .
       </Text>
-      <Code label="1. Take the key">KEY=$(cat .data/key)</Code>
+      <Code label="1. Take the key">{isOwnMachine ? 'KEY=$(cat .data/key)' : 'KEY=sy_…'}</Code>
       <Code label="2. Ask a model">
         {`curl ${location.origin}/v1/chat/completions ${json} \\\n  -d '{"model": "local/chat", "messages": [{"role": "user", "content": "What is 6 * 7?"}]}'`}
       </Code>

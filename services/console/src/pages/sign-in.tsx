@@ -3,6 +3,7 @@ import type { SessionObject } from '@switchyard/contracts';
 import { type FormEvent, useState } from 'react';
 import { signIn } from '../api/client.ts';
 import { useWork } from '../parts/action.tsx';
+import { isOwnMachine } from '../parts/own-machine.ts';
 import { Failure } from '../parts/state.tsx';
 
 interface SignInProps {
@@ -46,8 +47,15 @@ export function SignIn({ refusal, onSignedIn }: SignInProps) {
               Sign in
             </Button>
             <Text size="xs" c="dimmed">
-              <code>npm start</code> prints a link that signs you in, and keeps the first key in{' '}
-              <code>.data/key</code>. The API is described in the <Anchor href="/docs">reference</Anchor>.
+              {isOwnMachine ? (
+                <>
+                  <code>npm start</code> prints a link that signs you in, and keeps the first key in{' '}
+                  <code>.data/key</code>.
+                </>
+              ) : (
+                'The operator of this installation gives you a key.'
+              )}{' '}
+              The API is described in the <Anchor href="/docs">reference</Anchor>.
             </Text>
           </Stack>
         </form>

@@ -555,7 +555,7 @@ export interface paths {
         };
         /**
          * The bytes of a file of /workspace, or what is in a folder
-         * @description A file comes as it is, always as an attachment; with `Range` the part of it that is asked for, as 206. A folder comes as JSON: its entries with name, type, length and time of change. The computer must be running, and counts as busy meanwhile.
+         * @description A file comes as it is, always as an attachment; with `Range` the part of it that is asked for, as 206; with `If-None-Match` and its `ETag` 304. A folder comes as JSON: its entries with name, type, length and time of change. The computer must be running, and counts as busy meanwhile.
          *
          *     Needs the permission `computers:read`.
          */
@@ -1191,7 +1191,7 @@ export interface paths {
         };
         /**
          * The bytes of a file
-         * @description With `Range` the part of it that is asked for, as 206. Always as an attachment.
+         * @description With `Range` the part of it that is asked for, as 206. Always as an attachment. With `If-None-Match` and its `ETag` 304.
          *
          *     Needs the permission `storage:read`.
          */
@@ -8006,6 +8006,13 @@ export interface operations {
                     "*/*": unknown;
                 };
             };
+            /** @description It has a tag that `If-None-Match` names */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description An error */
             default: {
                 headers: {
@@ -9522,6 +9529,13 @@ export interface operations {
                 content: {
                     "*/*": unknown;
                 };
+            };
+            /** @description It has a tag that `If-None-Match` names */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description An error */
             default: {

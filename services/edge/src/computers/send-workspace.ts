@@ -9,6 +9,7 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { downloadHeaders } from '../files/content-headers.ts';
 import { readByteRange } from '../http/byte-range.ts';
+import { hasAlready, sendNotModified } from '../http/if-none-match.ts';
 import { sendBytes } from '../http/pass-bytes.ts';
 
 type SentFile = Extract<HostFileReadReply, { kind: 'file' }>;
@@ -42,8 +43,12 @@ export async function sendWorkspace(
   };
   const answer = await openReply(bus, { subject: hostFileReadSubject(host), head }, signal);
   const found = hostFileReadReply.parse(answer.head);
-  const status = found.kind === 'file' && found.part ? 206 : 200;
   const headers = { ...headersOf(found), 'x-request-id': request.id };
+  if (found.kind === 'file' && hasAlready(request, found.etag)) {
+    answer.cancel();
+    return sendNotModified(reply, headers);
+  }
+  const status = found.kind === 'file' && found.part ? 206 : 200;
   const onlyHead = request.method === 'HEAD';
   if (onlyHead) answer.cancel();
   await sendBytes(reply, { status, headers }, onlyHead ? null : answer.body, signal);

@@ -10,6 +10,7 @@ import {
 } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { rangeNotSatisfiable, readByteRange } from '../http/byte-range.ts';
+import { hasAlready, sendNotModified } from '../http/if-none-match.ts';
 import { sendBytes } from '../http/pass-bytes.ts';
 import { contentHeaders, etagOf } from './content-headers.ts';
 
@@ -32,8 +33,11 @@ export async function sendContent(
 ): Promise<void> {
   const who = { org: caller.org, key_id: caller.id, id };
   const onlyHead = request.method === 'HEAD';
-  const lengthFirst = onlyHead || request.headers.range !== undefined;
-  const known = lengthFirst ? await ask(bus, 'files.get', who, { signal }) : null;
+  const { range: asked, 'if-none-match': had } = request.headers;
+  const fileFirst = onlyHead || asked !== undefined || had !== undefined;
+  const known = fileFirst ? await ask(bus, 'files.get', who, { signal }) : null;
+  if (known && hasAlready(request, etagOf(known)))
+    return sendNotModified(reply, contentHeaders(known, null, request.id));
   const range = known && wantedRange(request, known);
   if (known && onlyHead) return sendBytes(reply, headOf(known, range, request.id), null);
   const head: FileContentHead = { request_id: request.id, ...who, ...(range ? { range } : {}) };

@@ -40,6 +40,8 @@ export interface RouteDescription {
     asText?: readonly string[];
     /** Supports `Range` with 206. */
     inParts?: true;
+    /** Supports `If-None-Match` with 304. */
+    tagged?: true;
     /** X-Service-Cost has the cost; for a stream only if the price is known in advance. */
     priced?: true;
   };

@@ -94,6 +94,7 @@ function operation(route: RouteDescription, schemas: Schemas): Record<string, un
         ? bytesOfAnother(route)
         : { [response.status]: success(route, schemas), ...streamBesides(route, schemas) }),
       ...(response.inParts ? { 206: part(route, schemas) } : {}),
+      ...(response.tagged ? { 304: { description: 'It has a tag that `If-None-Match` names' } } : {}),
       ...errorsByStatus(codesOf(route, schemas), route.dialect, schemas),
     },
   };

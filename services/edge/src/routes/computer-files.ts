@@ -46,10 +46,16 @@ export function computerFileRoutes(deps: ComputerFileRoutesDeps): Route[] {
         tag: COMPUTERS_TAG,
         summary: 'The bytes of a file of /workspace, or what is in a folder',
         description:
-          'A file comes as it is, always as an attachment; with `Range` the part of it that is asked for, as 206. A folder comes as JSON: its entries with name, type, length and time of change. The computer must be running, and counts as busy meanwhile.',
+          'A file comes as it is, always as an attachment; with `Range` the part of it that is asked for, as 206; with `If-None-Match` and its `ETag` 304. A folder comes as JSON: its entries with name, type, length and time of change. The computer must be running, and counts as busy meanwhile.',
         request: { params: computerParams, query: workspaceQuery },
         computerParam: 'id',
-        response: { status: 200, description: 'The content', contentType: '*/*', inParts: true },
+        response: {
+          status: 200,
+          description: 'The content',
+          contentType: '*/*',
+          inParts: true,
+          tagged: true,
+        },
         errors: [...RUNNING_COMPUTER_ERRORS, 'path_not_found', 'range_not_satisfiable'],
       },
       (request, reply, apiKey) => {

@@ -78,9 +78,16 @@ export function fileRoutes(deps: FileRoutesDeps): Route[] {
         permission: 'storage:read',
         tag: TAG,
         summary: 'The bytes of a file',
-        description: 'With `Range` the part of it that is asked for, as 206. Always as an attachment.',
+        description:
+          'With `Range` the part of it that is asked for, as 206. Always as an attachment. With `If-None-Match` and its `ETag` 304.',
         request: { params },
-        response: { status: 200, description: 'The content', contentType: '*/*', inParts: true },
+        response: {
+          status: 200,
+          description: 'The content',
+          contentType: '*/*',
+          inParts: true,
+          tagged: true,
+        },
         errors: ['file_not_found', 'range_not_satisfiable'],
       },
       (request, reply, key) => {

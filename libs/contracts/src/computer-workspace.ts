@@ -99,8 +99,18 @@ export const hostFileWriteHead = z.object({
   path: z.string(),
   /** Null: not known before. */
   bytes: z.int().nonnegative().nullable(),
+  /** Tags of which the file that is replaced must have one, and must have none; lists as in the headers. */
+  if_match: z.string().nullable(),
+  if_none_match: z.string().nullable(),
 });
 export type HostFileWriteHead = z.infer<typeof hostFileWriteHead>;
+export type WriteCondition = Pick<HostFileWriteHead, 'if_match' | 'if_none_match'>;
+
+/** Whether the list of tags, as in `If-Match`, names this one; `*` names all. @param tag null: there is no file */
+export function namesTag(list: string, tag: string | null): boolean {
+  const named = list.split(',').map((one) => one.trim());
+  return tag !== null && named.some((one) => one === '*' || one.replace(/^W\//, '') === tag);
+}
 
 export function hostFileReadSubject(hostId: string): string {
   return `computer-agent.v1.${hostId}.file-read`;

@@ -26,6 +26,7 @@ const TYPES = {
   408: 'invalid_request_error',
   409: 'conflict_error',
   410: 'not_found_error',
+  412: 'invalid_request_error',
   413: 'invalid_request_error',
   415: 'invalid_request_error',
   416: 'invalid_request_error',
@@ -195,6 +196,11 @@ export const ERRORS = {
     retry: false,
     meaning:
       'The `Idempotency-Key` was used for a stream, for another request or by another API key. Use a new one.',
+  },
+  precondition_failed: {
+    status: 412,
+    meaning:
+      'The file is not the one that `If-Match` or `If-None-Match` asks for; nothing was written. Read it again.',
   },
   body_too_large: { status: 413, meaning: 'The body exceeds the limit in the message. Send less.' },
   storage_quota_exceeded: {

@@ -1,6 +1,6 @@
 // Opens a file or folder of a workspace for reading. Follows no link and opens only files and folders. The checked
 // entry is the one that is read, even if a program inside replaces it.
-import { constants } from 'node:fs';
+import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, lstat, open, opendir } from 'node:fs/promises';
 import {
   FOLDER_ENTRIES_MAX,
@@ -79,11 +79,15 @@ async function openIn(folder: FileHandle, name: string): Promise<OpenEntry> {
       name,
       bytes: Number(stat.size),
       modifiedAt: stat.mtime,
-      etag: `"${stat.ino.toString(36)}-${stat.size.toString(36)}-${stat.mtimeNs.toString(36)}"`,
+      etag: etagOf(stat),
     };
   } finally {
     await found.close();
   }
+}
+
+export function etagOf({ ino, size, mtimeNs }: BigIntStats): string {
+  return `"${ino.toString(36)}-${size.toString(36)}-${mtimeNs.toString(36)}"`;
 }
 
 /**

@@ -14,9 +14,10 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ServiceError } from '@switchyard/contracts';
+import { ServiceError, type WriteCondition } from '@switchyard/contracts';
 import { temporaryFolder } from '@switchyard/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openEntry } from './open-entry.ts';
 import { workspacePath } from './workspace-path.ts';
 import { openWorkspaces, type Workspaces } from './workspaces.ts';
 
@@ -42,10 +43,11 @@ const expected = (text: string) => ({
   sha256: createHash('sha256').update(text).digest('hex'),
 });
 
-async function put(path: string | null, text = 'content'): Promise<void> {
+async function put(path: string | null, text = 'content', condition?: WriteCondition): Promise<void> {
   const staging = await workspaces.staging('cmp_x');
   const staged = await staging.receive(once(text), expected(text));
-  await workspaces.place('cmp_x', staged.path, workspacePath(path, 'cities.csv')).finally(staged.discard);
+  const to = workspacePath(path, 'cities.csv');
+  await workspaces.place('cmp_x', staged.path, to, condition).finally(staged.discard);
 }
 
 const staged = () => readdir(join(folder, 'incoming'));
@@ -120,6 +122,29 @@ describe('a file', () => {
     const [file, link] = [await stat(script), await stat(join(inside, 'link'))];
     expect([file.uid, file.gid, file.mode & 0o7777]).toEqual([1234, 4321, 0o755]);
     expect([link.uid, link.gid, link.mode & 0o7777]).toEqual([0, 0, 0o644]);
+  });
+
+  test('is replaced only where its tag meets the condition', async () => {
+    const tagOf = async () => {
+      const entry = await openEntry(inside, ['a']);
+      await entry.handle.close();
+      return entry.kind === 'file' ? entry.etag : '';
+    };
+    const failed = { code: 'precondition_failed' };
+    const only = (tag: string) => ({ if_match: tag, if_none_match: null });
+    const except = (tag: string) => ({ if_match: null, if_none_match: tag });
+    for (const tag of ['*', '"a"']) await expect(put('a', 'none', only(tag))).rejects.toMatchObject(failed);
+    await put('a', 'first', except('*'));
+    const first = await tagOf();
+    for (const tag of ['*', first, `"a", ${first}`])
+      await expect(put('a', 'again', except(tag))).rejects.toMatchObject(failed);
+    await put('a', 'second', only(`"a", ${first}`));
+    await expect(put('a', 'late', only(first))).rejects.toMatchObject(failed);
+    expect(await readFile(join(inside, 'a'), 'utf8')).toBe('second');
+    await put('a', 'third', only('*'));
+    await put('a', 'fourth', except(first));
+    expect(await readFile(join(inside, 'a'), 'utf8')).toBe('fourth');
+    expect(await staged()).toEqual([]);
   });
 
   test('never follows a link: in the middle it is refused, at the end the link itself is replaced', async () => {

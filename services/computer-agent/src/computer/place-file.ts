@@ -1,8 +1,9 @@
 // Moves a complete file into a workspace while programs inside may change it. Each folder on the way is opened
 // relative to the previous one, by name and never through a link, so the file cannot land elsewhere.
-import { constants } from 'node:fs';
+import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, rename } from 'node:fs/promises';
-import { invalidParam } from '@switchyard/contracts';
+import { invalidParam, namesTag, ServiceError, type WriteCondition } from '@switchyard/contracts';
+import { etagOf } from './open-entry.ts';
 import { orNoRoom } from './staging.ts';
 import { FOLDER_FLAGS, walk, within } from './workspace-folder.ts';
 import type { WorkspacePath } from './workspace-path.ts';
@@ -18,15 +19,25 @@ const PERMISSION_BITS = 0o777;
 /**
  * @param workspace the folder on this host; `staged` lies on the same file system
  * @throws ServiceError `invalid_request`, param `path`, when part of the path is not a folder, or the target is a
- * folder; `computer_failed` when the disk is full
+ * folder; `precondition_failed`; `computer_failed` when the disk is full
  */
-export async function placeFile(workspace: string, staged: string, path: WorkspacePath): Promise<void> {
-  await place(workspace, staged, path).catch((error: unknown) => {
+export async function placeFile(
+  workspace: string,
+  staged: string,
+  path: WorkspacePath,
+  condition?: WriteCondition,
+): Promise<void> {
+  await place(workspace, staged, path, condition).catch((error: unknown) => {
     throw orNoRoom(error);
   });
 }
 
-async function place(workspace: string, staged: string, path: WorkspacePath): Promise<void> {
+async function place(
+  workspace: string,
+  staged: string,
+  path: WorkspacePath,
+  condition?: WriteCondition,
+): Promise<void> {
   let owner: Owner | null = null;
   const folder = await walk(workspace, path.folders, async (from, name) => {
     owner ??= await from.stat(); // owner of the workspace
@@ -34,7 +45,9 @@ async function place(workspace: string, staged: string, path: WorkspacePath): Pr
   });
   try {
     owner ??= await folder.stat();
-    await give(staged, (await replaced(folder, path.name)) ?? { ...owner, mode: FILE_MODE });
+    const entry = await entryOf(folder, path.name);
+    if (condition) requireCondition(condition, entry && etagOf(entry));
+    await give(staged, entry?.isFile() ? attributesOf(entry) : { ...owner, mode: FILE_MODE });
     await moveInto(folder, path.name, staged);
   } finally {
     await folder.close();
@@ -75,14 +88,29 @@ interface Attributes extends Owner {
   readonly mode: number;
 }
 
-/** Attributes of the file that has this name, which its successor keeps; undefined if there is no file. */
-async function replaced(folder: FileHandle, name: string): Promise<Attributes | undefined> {
-  const entry = await lstat(within(folder, name)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
+/** The entry that has this name; null if there is none. */
+function entryOf(folder: FileHandle, name: string): Promise<BigIntStats | null> {
+  return lstat(within(folder, name), { bigint: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
     throw error;
   });
-  if (!entry?.isFile()) return undefined;
-  return { uid: entry.uid, gid: entry.gid, mode: entry.mode & PERMISSION_BITS };
+}
+
+/** A program inside may still change the file between this check and its replacement. */
+function requireCondition({ if_match, if_none_match }: WriteCondition, tag: string | null): void {
+  const isMet =
+    (if_match === null || namesTag(if_match, tag)) &&
+    (if_none_match === null || !namesTag(if_none_match, tag));
+  if (!isMet)
+    throw new ServiceError(
+      'precondition_failed',
+      'The file is not the one that If-Match or If-None-Match asks for. Read it again.',
+    );
+}
+
+/** What its successor keeps of a file. */
+function attributesOf({ uid, gid, mode }: BigIntStats): Attributes {
+  return { uid: Number(uid), gid: Number(gid), mode: Number(mode) & PERMISSION_BITS };
 }
 
 async function give(staged: string, { uid, gid, mode }: Attributes): Promise<void> {

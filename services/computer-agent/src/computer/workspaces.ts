@@ -2,6 +2,7 @@
 // (disks.ts), otherwise a directory under the agent's data directory. A computer keeps the kind it was created with.
 import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { WriteCondition } from '@switchyard/contracts';
 import type { Disks } from './disks.ts';
 import type { HostLogger } from './logger.ts';
 import { placeFile } from './place-file.ts';
@@ -107,8 +108,8 @@ export class Workspaces {
   }
 
   /** Moves a staged file into a workspace and creates missing folders. Throws as `placeFile`. */
-  place(computerId: string, staged: string, path: WorkspacePath): Promise<void> {
-    return placeFile(this.path(computerId), staged, path);
+  place(computerId: string, staged: string, path: WorkspacePath, condition?: WriteCondition): Promise<void> {
+    return placeFile(this.path(computerId), staged, path, condition);
   }
 
   /** The disks, if the computer has one of them. */

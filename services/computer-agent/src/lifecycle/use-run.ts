@@ -1,6 +1,6 @@
 // Work on the current run of a computer: commands, connections, files. Several may be done at a time.
 import type { Duplex } from 'node:stream';
-import { type ExecRequest, type ExecResult, ServiceError } from '@switchyard/contracts';
+import { type ExecRequest, type ExecResult, ServiceError, type WriteCondition } from '@switchyard/contracts';
 import type { Container } from '../computer/container.ts';
 import { type OpenEntry, openEntry } from '../computer/open-entry.ts';
 import { removeEntry } from '../computer/remove-entry.ts';
@@ -88,13 +88,14 @@ export function connect<C extends Duplex>(
  * open file would hold the disk of a deleted computer.
  * @param source its `return` ends a pending `next`
  * @throws ServiceError `computer_not_running`, also when the computer stops during the upload; `invalid_request`
- * for an invalid path; `computer_failed`; errors of the source
+ * for an invalid path; `precondition_failed`; `computer_failed`; errors of the source
  */
 export function upload(
   computer: Computer,
   path: WorkspacePath,
   source: AsyncIterableIterator<Uint8Array>,
   expected: Expected,
+  condition?: WriteCondition,
 ): Promise<ReceivedFile> {
   const { workspaces } = computer.deps.host;
   return useRun(computer, async (run) => {
@@ -106,7 +107,7 @@ export function upload(
         if (run.container.isEnding)
           throw new ServiceError('computer_failed', 'the computer ended while its file was written');
         if (computer.requireRun() !== run) throw notRunning(computer.record);
-        await workspaces.place(computer.id, staged.path, path);
+        await workspaces.place(computer.id, staged.path, path, condition);
       });
     } finally {
       await staged.discard();

@@ -7,10 +7,11 @@ import type { OperationDeps } from './requests.ts';
 
 export function writeInComputer({ computers }: OperationDeps): CallHandler {
   return async (call) => {
-    const { org, id, path, bytes: promised } = hostFileWriteHead.parse(call.head);
+    const { org, id, path, bytes: promised, ...condition } = hostFileWriteHead.parse(call.head);
     const to = workspaceFile(path);
     const computer = await computers.find(org, id);
-    const { bytes, sha256 } = await upload(computer, to, call.body(), { bytes: promised ?? undefined });
+    const expected = { bytes: promised ?? undefined };
+    const { bytes, sha256 } = await upload(computer, to, call.body(), expected, condition);
     call.end({ path: to.absolute, bytes, sha256 } satisfies WorkspaceWritten);
   };
 }

@@ -1,11 +1,11 @@
 // Content that the client has already: the header If-None-Match, and the answer 304 without a body.
+import { namesTag } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { sendBytes } from './pass-bytes.ts';
 
 /** Whether the client named this tag, in quotes, or `*`. */
 export function hasAlready({ headers }: FastifyRequest, etag: string): boolean {
-  const named = headers['if-none-match']?.split(',') ?? [];
-  return named.map((one) => one.trim()).some((one) => one === '*' || one.replace(/^W\//, '') === etag);
+  return namesTag(headers['if-none-match'] ?? '', etag);
 }
 
 /** @param headers those of the content; 304 keeps the ones that a cache needs */

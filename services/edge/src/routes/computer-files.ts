@@ -75,12 +75,12 @@ export function computerFileRoutes(deps: ComputerFileRoutesDeps): Route[] {
         tag: COMPUTERS_TAG,
         summary: 'Write a file of /workspace',
         description:
-          'The body is its content, of any type, at most 512 MB: it is there when the answer says so, whole, in the place of what was there, or not at all. The computer must be running, and counts as busy meanwhile.',
+          'The body is its content, of any type, at most 512 MB: it is there when the answer says so, whole, in the place of what was there, or not at all. `If-Match` with the `ETag` of a file replaces only this file; `If-None-Match: *` replaces none. The computer must be running, and counts as busy meanwhile.',
         bodyBytesMax: FILE_BYTES_MAX,
         request: { params: computerParams, query: workspaceWriteQuery, bytes: true },
         computerParam: 'id',
         response: { status: 200, description: 'Where the file is now', body: workspaceWritten },
-        errors: [...RUNNING_COMPUTER_ERRORS, 'body_too_large', 'body_timeout'],
+        errors: [...RUNNING_COMPUTER_ERRORS, 'precondition_failed', 'body_too_large', 'body_timeout'],
       },
       async (request, reply, apiKey) => {
         const { id } = check(computerParams, request.params);
@@ -139,7 +139,8 @@ async function write(
       'body_too_large',
       `The file exceeds ${FILE_BYTES_MAX} bytes. Send a smaller file.`,
     );
-  const head: HostFileWriteHead = { request_id: request.id, org, id, path, bytes };
+  const { 'if-match': if_match = null, 'if-none-match': if_none_match = null } = request.headers;
+  const head: HostFileWriteHead = { request_id: request.id, org, id, path, bytes, if_match, if_none_match };
   const body = streamedBody(request.raw, { clock, bytesMax: FILE_BYTES_MAX });
   const answer = await openReply(bus, { subject: hostFileWriteSubject(host), head, body }, signal);
   return workspaceWritten.parse(await answer.end);

@@ -1,10 +1,14 @@
-// A client that has a file already gets 304 without its bytes, from the store of files and from a computer alike.
+// Requests with tags. A client that has a file already gets 304 without its bytes, from the store of files and from a
+// computer alike. A condition of a write reaches the computer.
 import { serve } from '@switchyard/bus';
 import {
   FILE_CONTENT_SUBJECT,
   type FileObject,
   type HostFileReadReply,
+  type HostFileWriteHead,
   hostFileReadSubject,
+  hostFileWriteSubject,
+  ServiceError,
 } from '@switchyard/contracts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addComputer } from '../__fixtures__/test-computer.ts';
@@ -34,6 +38,8 @@ const IN_COMPUTER: HostFileReadReply = {
 
 let edge: TestEdge;
 let authorization: string;
+/** What the computer is asked to write. */
+let written: HostFileWriteHead;
 let paths: Record<'file' | 'computer', string>;
 
 beforeAll(async () => {
@@ -42,6 +48,10 @@ beforeAll(async () => {
   const { id, host } = await addComputer(edge);
   paths = { file: '/v1/files/file_x/content', computer: `/v1/computers/${id}/files?path=a` };
   const service = await serve(edge.bus, { name: 'control', version: '0.0.1', description: 'of a test' });
+  service.stream(hostFileWriteSubject(host), (call) => {
+    written = call.head as HostFileWriteHead;
+    throw new ServiceError('precondition_failed', 'another file');
+  });
   service.handle('files.get', async () => FILE);
   for (const [subject, head] of [
     [FILE_CONTENT_SUBJECT, FILE],
@@ -69,4 +79,11 @@ test.each([
     expect([answered.status, answered.headers.get('etag')]).toEqual([status, `"${SHA256}"`]);
     expect(await answered.text()).toBe(status === 200 && method === 'GET' ? 'hi' : '');
   }
+});
+
+test('If-Match and If-None-Match of a write reach the computer, which may refuse with 412', async () => {
+  const headers = { authorization, 'if-match': '"a", "b"', 'if-none-match': '*' };
+  const answered = await fetch(edge.url + paths.computer, { method: 'PUT', headers, body: 'hi' });
+  expect(answered.status).toBe(412);
+  expect(written).toMatchObject({ if_match: '"a", "b"', if_none_match: '*' });
 });

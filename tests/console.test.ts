@@ -378,6 +378,7 @@ describe('a key that is limited to one dollar', () => {
     const buffer = Buffer.from('city\nUlm\n');
     await member.setInputFiles('input[type=file]', { name: 'cities.csv', mimeType: 'text/csv', buffer });
     const row = member.getByRole('row').filter({ hasText: 'cities.csv' });
+    await until(() => textOf(member, 'storage')).toMatch(/^9 B of [\d.]+ GB stored, 1 of [\d,]+ files$/);
     await row.getByRole('button', { name: 'Copy to a computer' }).click();
     await member.getByLabel('Computer', { exact: true }).selectOption('lab');
     await member.getByLabel('Path in /workspace').fill('data/');

@@ -1,6 +1,12 @@
 // Stored files: upload with progress, download, delete, copy to a computer.
 import { Button, FileButton, Group, NativeSelect, Progress, Stack, Text, TextInput } from '@mantine/core';
-import { type ComputerObject, FILE_BYTES_MAX, type FileObject, WORKSPACE } from '@switchyard/contracts';
+import {
+  type ComputerObject,
+  FILE_BYTES_MAX,
+  type FileObject,
+  type FileStorage,
+  WORKSPACE,
+} from '@switchyard/contracts';
 import { useState } from 'react';
 import { call, type Post, refresh, upload, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
@@ -10,21 +16,27 @@ import { bytes, DataTable, When } from '../parts/show.tsx';
 import { Empty, Failure, Loaded, Page } from '../parts/state.tsx';
 
 export default function Files() {
-  const files = useGet<{ data: FileObject[] }>('/v1/files?limit=1000');
+  const files = useGet<{ data: FileObject[]; storage: FileStorage }>('/v1/files?limit=1000');
   const mayWrite = useMay('storage:write');
   return (
     <Page title="Files">
       {mayWrite && <Upload />}
       <Loaded of={files}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty title="No files yet">
-              Upload a file of at most {bytes(FILE_BYTES_MAX)}. Models and computers refer to files by id.
-            </Empty>
-          ) : (
-            <FileTable rows={data} mayWrite={mayWrite} />
-          )
-        }
+        {({ data, storage }) => (
+          <>
+            <Text size="sm" data-testid="storage">
+              {bytes(storage.bytes)} of {bytes(storage.bytes_max)} stored, {storage.files.toLocaleString()} of{' '}
+              {storage.files_max.toLocaleString()} files
+            </Text>
+            {data.length === 0 ? (
+              <Empty title="No files yet">
+                Upload a file of at most {bytes(FILE_BYTES_MAX)}. Models and computers refer to files by id.
+              </Empty>
+            ) : (
+              <FileTable rows={data} mayWrite={mayWrite} />
+            )}
+          </>
+        )}
       </Loaded>
     </Page>
   );

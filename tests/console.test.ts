@@ -836,16 +836,23 @@ test('an operator creates an org, grants it credits, suspends and restores it', 
   const modelsOf = () => api<{ error?: { code: string } }>('/v1/models', undefined, key);
   await until(async () => (await modelsOf()).error?.code).toBe(undefined);
   const row = page.getByRole('row').filter({ hasText: 'Acme' });
-  await row.getByRole('button', { name: 'Credits' }).click();
+  const dialog = page.getByRole('dialog');
+  await row.getByRole('button', { name: 'Account' }).click();
+  await dialog.getByText('pays afterwards').waitFor();
+  for (const [width, viewport] of Object.entries(WIDTHS)) {
+    await page.setViewportSize(viewport);
+    await keepScreenshot(page, `org-account-${width}`);
+  }
+  await page.setViewportSize(WIDTHS.wide);
   await page.getByLabel('Reason').fill('a start');
   await page.getByRole('button', { name: 'Grant', exact: true }).click();
-  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await dialog.waitFor({ state: 'detached' });
   for (const [action, state, code] of [
     ['Suspend', 'suspended', 'org_suspended'],
     ['Restore', 'active', undefined],
   ] as const) {
     await row.getByRole('button', { name: action }).click();
-    await page.getByRole('dialog').getByRole('button', { name: action }).click();
+    await dialog.getByRole('button', { name: action }).click();
     await row.getByText(state, { exact: true }).waitFor();
     await until(async () => (await modelsOf()).error?.code).toBe(code);
   }

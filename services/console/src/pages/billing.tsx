@@ -1,5 +1,5 @@
 // The account: how the org pays, its credits and statements, and whether its books agree.
-import { Badge, Button, Group, NumberInput, SimpleGrid, Stack, Text } from '@mantine/core';
+import { Badge, Button, Group, NumberInput, Stack, Text } from '@mantine/core';
 import {
   type AccountObject,
   type accountAudit,
@@ -11,10 +11,11 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call, json, refresh, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
+import { AccountFigures } from '../parts/account-figures.tsx';
 import { Confirm, Dialog, useWork } from '../parts/action.tsx';
 import { Download } from '../parts/download.tsx';
 import { GrantCredits } from '../parts/grant-credits.tsx';
-import { DataTable, dollars, Figure, When } from '../parts/show.tsx';
+import { DataTable, dollars, When } from '../parts/show.tsx';
 import { Failure, Loaded, NotAllowed, Page, Panel } from '../parts/state.tsx';
 
 type AccountAudit = (typeof accountAudit)['_output'];
@@ -34,32 +35,15 @@ export default function Billing() {
 }
 
 function Account() {
-  const account = useGet<AccountObject>('/v1/account');
+  const loaded = useGet<AccountObject>('/v1/account');
   const mayWrite = useMay('operator');
   return (
     <Panel title="Account">
-      <Loaded of={account}>
-        {({ billing, balance, spent, held, month }) => (
+      <Loaded of={loaded}>
+        {(account) => (
           <Stack>
-            <SimpleGrid cols={{ base: 2, md: 4 }}>
-              <Figure
-                name="This month"
-                hint={month.limit === null ? 'no limit' : `of ${dollars(month.limit)}`}
-              >
-                {dollars(month.spent)}
-              </Figure>
-              <Figure name="Pays">{billing}</Figure>
-              <Figure name="Balance" hint={balance === null ? 'pays afterwards' : 'credits left'}>
-                {balance === null ? '–' : dollars(balance)}
-              </Figure>
-              <Figure
-                name="Ever spent"
-                hint={held > 0 ? `${dollars(held)} held for running work` : undefined}
-              >
-                {dollars(spent)}
-              </Figure>
-            </SimpleGrid>
-            {mayWrite && <ChangeAccount billing={billing} limit={month.limit} />}
+            <AccountFigures account={account} />
+            {mayWrite && <ChangeAccount billing={account.billing} limit={account.month.limit} />}
           </Stack>
         )}
       </Loaded>

@@ -1,6 +1,7 @@
-// The orgs of the installation, for its operator: create, grant credits, suspend, delete.
+// The orgs of the installation, for its operator: create, see the account, grant credits, suspend, delete.
 import { Badge, Group, NativeSelect, NumberInput, Stack, Text, TextInput } from '@mantine/core';
 import {
+  type AccountObject,
   type CreatedOrg,
   DELETED_ORG_DAYS,
   LIST_LIMIT_MAX,
@@ -10,6 +11,7 @@ import {
 import { useState } from 'react';
 import { call, type Post, refresh, useGet } from '../api/client.ts';
 import { useMay, useSession } from '../api/session.ts';
+import { AccountFigures } from '../parts/account-figures.tsx';
 import { Confirm, Dialog, WorkForm } from '../parts/action.tsx';
 import { GrantCredits } from '../parts/grant-credits.tsx';
 import { DataTable, dollars, Named, ShownOnce, When } from '../parts/show.tsx';
@@ -105,8 +107,14 @@ function OrgActions({ org: { id, name, status, removed_at } }: { org: OrgObject 
   };
   return (
     <Group gap="xs" wrap="nowrap">
-      <Dialog label="Credits" title={`Grant credits to ${name}`} size="compact-sm" variant="default">
-        {(close) => <GrantCredits path={`/v1/orgs/${id}/credits`} onGranted={close} />}
+      <Dialog label="Account" title={`The account of ${name}`} size="compact-sm" variant="default">
+        {(close) => (
+          <Stack>
+            <OrgAccount id={id} />
+            <Text fw={600}>Grant credits</Text>
+            <GrantCredits path={`/v1/orgs/${id}/credits`} onGranted={close} />
+          </Stack>
+        )}
       </Dialog>
       {!isOwn && status === 'active' && (
         <Confirm
@@ -133,6 +141,11 @@ function OrgActions({ org: { id, name, status, removed_at } }: { org: OrgObject 
       )}
     </Group>
   );
+}
+
+function OrgAccount({ id }: { id: string }) {
+  const loaded = useGet<AccountObject>(`/v1/orgs/${id}/account`);
+  return <Loaded of={loaded}>{(account) => <AccountFigures account={account} />}</Loaded>;
 }
 
 const BILLING = ['postpaid', 'prepaid'] as const satisfies readonly OrgObject['billing'][];

@@ -15,7 +15,7 @@ export function GrantCredits({ path, onGranted }: GrantCreditsProps) {
   const [reason, setReason] = useState('');
   const grant = async (post: Post) => {
     await post(path, { amount: Number(amount), reason });
-    await refresh('/v1/account', '/v1/credits');
+    await refresh('/v1/account', '/v1/credits', '/v1/orgs');
     onGranted();
   };
   return (

@@ -51,13 +51,4 @@ test('a deleted key is gone with all its secrets', () => {
   change('first', null);
   change('second', null);
   expect(keys.get('org_a', 'key_a')).toBeNull();
-  expect(keys.wasLimited('key_a')).toBe(true);
-});
-
-test('a key whose limit was removed before it was deleted is not taken for a limited one', () => {
-  const { keys, change } = mirror();
-  change('first', limited);
-  change('first', { ...limited, limit: null });
-  change('first', null);
-  expect(keys.wasLimited('key_a')).toBe(false);
 });

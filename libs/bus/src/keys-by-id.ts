@@ -6,8 +6,6 @@ import type { Mirror } from './mirror.ts';
 export class KeysById {
   /** Id -> hash -> record, of every secret that has no successor. */
   readonly #byId = new Map<string, Map<string, KeyRecord>>();
-  /** Ids of keys that had a limit when they were deleted. */
-  readonly #deletedUnderLimit = new Set<string>();
 
   constructor(keys: Pick<Mirror<KeyRecord>, 'entries' | 'onChange'>) {
     for (const [hash, record] of keys.entries()) this.#put(hash, record);
@@ -24,23 +22,15 @@ export class KeysById {
     return latest?.org === org ? latest : null;
   }
 
-  /** Whether a key had a limit when it was deleted, while this process was running. */
-  wasLimited(id: string): boolean {
-    return this.#deletedUnderLimit.has(id);
-  }
-
   #put(hash: string, record: KeyRecord): void {
     if (record.successor) return;
-    this.#deletedUnderLimit.delete(record.id);
     const secrets = this.#byId.get(record.id) ?? new Map<string, KeyRecord>();
     this.#byId.set(record.id, secrets.set(hash, record));
   }
 
-  #remove(hash: string, { id, limit }: KeyRecord): void {
+  #remove(hash: string, { id }: KeyRecord): void {
     const secrets = this.#byId.get(id);
     secrets?.delete(hash);
-    if (secrets?.size !== 0) return;
-    this.#byId.delete(id);
-    if (limit) this.#deletedUnderLimit.add(id);
+    if (secrets?.size === 0) this.#byId.delete(id);
   }
 }

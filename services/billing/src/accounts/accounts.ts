@@ -22,7 +22,7 @@ import { ALL_OF_TIME, windowOf } from './windows.ts';
 interface AccountsDeps extends Pick<PartitionDeps, 'store' | 'progress' | 'clock'> {
   /** All partitions that may hold aggregates of an org. */
   readonly partitions: readonly string[];
-  readonly records: Pick<AccountRecords, 'orgRecord' | 'keyRecord' | 'wasLimited' | 'keysCaughtUp'>;
+  readonly records: Pick<AccountRecords, 'orgRecord' | 'keyRecord' | 'keysCaughtUp'>;
 }
 
 /** The terms that a budget was built from, as text. When the text changes, the budget is rebuilt. */
@@ -43,14 +43,14 @@ interface Terms {
 /** Terms of an org that pays in advance. */
 const PREPAID = 'prepaid';
 
-/** The limit of a revoked key can no longer count what its computers and the keys below it spend: they may spend nothing. */
+/** The limit of a revoked key can no longer count what the keys below it spend, so those keys may spend nothing. */
 const REVOKED: Terms = {
   text: 'revoked',
   limit: 0n,
   windowAt: () => ALL_OF_TIME,
   spent: async () => 0n,
   refusal: () =>
-    new ServiceError('budget_exceeded', 'A key in whose limit this counts was revoked. Use another key.'),
+    new ServiceError('budget_exceeded', 'The key that made this API key was revoked. Use another key.'),
 };
 
 export class Accounts {
@@ -74,7 +74,7 @@ export class Accounts {
    * of keys is unavailable
    */
   async limitsOf(org: string, keyId: string): Promise<Limit[]> {
-    const { orgRecord, keyRecord, wasLimited, keysCaughtUp } = this.#deps.records;
+    const { orgRecord, keyRecord, keysCaughtUp } = this.#deps.records;
     const limits: Limit[] = [];
     const orgTerms = this.#orgTerms(org, orgRecord(org));
     if (orgTerms) limits.push(await this.#limit(org, org, orgTerms));
@@ -85,7 +85,7 @@ export class Accounts {
       const terms = record ? this.#keyTerms(record, `the key ${id} above this API key`) : REVOKED;
       if (terms) limits.push(await this.#limit(org, `${org}/${id}`, terms));
     }
-    const keyTerms = wasLimited(keyId) ? REVOKED : this.#keyTerms(keyRecord(org, keyId), 'this API key');
+    const keyTerms = this.#keyTerms(keyRecord(org, keyId), 'this API key');
     if (keyTerms) limits.push(await this.#limit(org, `${org}/${keyId}`, keyTerms));
     return limits;
   }

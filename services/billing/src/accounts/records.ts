@@ -15,8 +15,6 @@ export interface AccountRecords {
   orgRecord(org: string): OrgRecord | null;
   /** Null for a key that was deleted or created a moment ago. */
   keyRecord(org: string, keyId: string): KeyRecord | null;
-  /** Whether a key had a limit when it was deleted, while these records were open. */
-  wasLimited(keyId: string): boolean;
   /**
    * Resolves when memory has every key that existed at the time of the call. @throws ServiceError `service_unavailable`
    */
@@ -56,7 +54,6 @@ async function open(bus: Bus): Promise<AccountRecords> {
       orgs,
       orgRecord: (org) => orgRecords.peek(org),
       keyRecord: (org, id) => byId.get(org, id),
-      wasLimited: (id) => byId.wasLimited(id),
       keysCaughtUp: () => keys.caughtUp(CAUGHT_UP_MS_MAX),
       placement: (org, computer) => placements.lookup(placementKey(org, computer)),
       close,

@@ -9,10 +9,9 @@ import {
   placementKey,
   placeOf,
 } from '@switchyard/contracts';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { COMPUTER_MINUTES_MAX } from '../accounts/hold-desk.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
-import { keyRecord } from '../fixtures/key-record.ts';
 import { orgRecord } from '../fixtures/org-record.ts';
 
 const [HOST, THIEF] = ['host_a', 'host_thief'];
@@ -77,19 +76,6 @@ test('a host holds a minute at the price of the placement, renews it and gives i
   await settle(0, false);
   await settle(1, false);
   expect(await held()).toBe(0);
-});
-
-test('the limit of a key binds its computers after the key is revoked', async () => {
-  const { org, key_id } = placement;
-  const keys = await openBucket(installation.client.bus, 'keys');
-  await keys.create('secret', keyRecord(key_id, org, { amount: dollars(1), interval: 'day' }));
-  await take(0);
-  const refusal = { code: 'budget_exceeded', status: 402 };
-  await expect(take(1)).rejects.toMatchObject(refusal);
-  await keys.delete('secret');
-  await vi.waitFor(() =>
-    expect(take(1)).rejects.toMatchObject({ ...refusal, message: expect.stringMatching(/was revoked/) }),
-  );
 });
 
 test('another host holds, renews and ends nothing of it', async () => {

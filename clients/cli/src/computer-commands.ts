@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import { addAssignment } from './assignment.ts';
 import { copy } from './copy.ts';
 import { dollars, printResult, printTable, wantsJson } from './print.ts';
+import { readCount } from './read-count.ts';
 import { connect } from './settings.ts';
 import { attachTerminal } from './terminal.ts';
 
@@ -42,7 +43,7 @@ export function addComputerCommands(program: Command): void {
     .argument('<id>')
     .argument('<command...>', 'joined by spaces, as ssh does')
     .option('--cwd <folder>', 'the folder it runs in; default: /workspace')
-    .option('--timeout <seconds>', 'seconds after which the command is stopped', Number)
+    .option('--timeout <seconds>', 'seconds after which the command is stopped', readCount)
     .option('-e, --env <NAME=value>', 'a further variable; may be repeated', addAssignment, {})
     .option('-i, --stdin', 'pass standard input to the command')
     .passThroughOptions()
@@ -101,8 +102,8 @@ function addLifeCommands(computers: Command): void {
     .option('--name <name>', 'a label')
     .option('--image <image>', 'an image of a public registry')
     .option('--cpu <cores>', 'cores', Number)
-    .option('--memory <mb>', 'MiB of memory', Number)
-    .option('--idle-minutes <minutes>', 'idle minutes after which it stops by itself', Number)
+    .option('--memory <mb>', 'MiB of memory', readCount)
+    .option('--idle-minutes <minutes>', 'idle minutes after which it stops by itself', readCount)
     .option('--metadata <name=value>', 'a tag, for Usage; may be repeated', addAssignment, {})
     .action(async ({ memory, idleMinutes, json: _, ...wish }: CreateOptions, command: Command) => {
       const sy = await connect();
@@ -148,8 +149,8 @@ function addLinkCommand(computers: Command): void {
     .command('link')
     .description('print an address of a port that needs no key')
     .argument('<id>')
-    .argument('<port>', 'of a server in the computer', Number)
-    .option('--minutes <count>', 'minutes for which it opens connections', Number)
+    .argument('<port>', 'of a server in the computer', readCount)
+    .option('--minutes <count>', 'minutes for which it opens connections', readCount)
     .action(async (id: string, port: number, { minutes }: { minutes?: number }, command: Command) => {
       const sy = await connect();
       const params = { path: { id } };

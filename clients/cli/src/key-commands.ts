@@ -3,6 +3,7 @@ import { dataOf, type paths } from '@switchyard/client';
 import { type Command, InvalidArgumentError } from 'commander';
 import { addAssignment } from './assignment.ts';
 import { dollars, printResult, printTable } from './print.ts';
+import { readCount } from './read-count.ts';
 import { connect } from './settings.ts';
 
 type CreateKey = paths['/v1/keys']['post']['requestBody']['content']['application/json'];
@@ -19,7 +20,7 @@ interface BoundOptions {
   tpm?: number | typeof NONE;
   concurrentCalls?: number | typeof NONE;
   concurrentCommands?: number | typeof NONE;
-  metadata?: Record<string, string>;
+  metadata?: Record<string, string> | typeof NONE;
 }
 
 interface KeyOptions extends BoundOptions {
@@ -56,7 +57,7 @@ export function addKeyCommands(program: Command): void {
     });
   const set = keys
     .command('set')
-    .description('change what bounds a key; what is left out stays, `none` takes it away')
+    .description('change the limits of a key: omitted options keep their values, `none` removes one')
     .argument('<id>')
     .action(async (id: string, bounds: BoundOptions, command: Command) => {
       const sy = await connect();
@@ -88,7 +89,7 @@ function addBoundOptions(command: Command): void {
     .option(
       '--metadata <name=value>',
       'a tag of its calls and computers; may be repeated, and replaces those that it has',
-      addAssignment,
+      readTag,
     );
 }
 
@@ -97,7 +98,7 @@ function addEndCommands(keys: Command): void {
     .command('rotate')
     .description('give a key a new secret, and print it this once')
     .argument('<id>')
-    .option('--grace-minutes <count>', 'minutes for which the former one is accepted too', Number)
+    .option('--grace-minutes <count>', 'minutes for which the former one is accepted too', readCount)
     .action(async (id: string, { graceMinutes }: { graceMinutes?: number }, command: Command) => {
       const sy = await connect();
       const params = { path: { id } };
@@ -130,7 +131,7 @@ function bodyOf({ limit, models, expires, metadata, ...rates }: BoundOptions): P
     limit: orNull(limit),
     models: orNull(models),
     expires_at: orNull(expires),
-    metadata,
+    metadata: orNull(metadata),
     limits,
   };
   return bounds as Partial<CreateKey>;
@@ -144,14 +145,12 @@ function orNone<T>(read: (text: string) => T): (text: string) => T | typeof NONE
   return (text) => (text === NONE ? NONE : read(text));
 }
 
-function readList<T extends string>(text: string): T[] {
-  return text.split(',') as T[];
+function readTag(text: string, others: BoundOptions['metadata'] = NONE): BoundOptions['metadata'] {
+  return text === NONE ? NONE : addAssignment(text, others === NONE ? {} : others);
 }
 
-/** Not NaN, which JSON would turn into null: no limit. */
-function readCount(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Write a whole number.');
-  return Number(text);
+function readList<T extends string>(text: string): T[] {
+  return text.split(',') as T[];
 }
 
 function readLimit(text: string): Limit {

@@ -2145,7 +2145,7 @@ export interface components {
                 /** @description What is in it */
                 name: string;
             }[];
-            /** @description Idle minutes after which a computer stops by itself, where its request does not say: it may ask for 1 to `max_lifetime_minutes` */
+            /** @description Idle minutes after which a computer stops by itself if its request sets none. A request may set 1 to `max_lifetime_minutes` */
             idle_stop_minutes: number;
             /** @description Minutes from its start after which it stops by itself */
             max_lifetime_minutes: number;
@@ -3893,7 +3893,7 @@ export interface components {
             bytes: number;
             /** @description Bytes that the org may store */
             bytes_max: number;
-            /** @description Files stored, counted likewise */
+            /** @description Files stored, also with unfinished uploads and deletions */
             files: number;
             /** @description Files that the org may store */
             files_max: number;

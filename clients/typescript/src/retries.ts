@@ -3,12 +3,14 @@
 const KEY = 'idempotency-key';
 const RETRY_DELAY_MS_MIN = 500;
 const RETRY_DELAY_MS_MAX = 60_000;
+/** Between two questions for the answer of the first request under a key, which count in the rate limits. */
+const ASK_DELAY_MS_MAX = 10_000;
 /** How long a repeat waits for the answer of the first request under its key. */
 const WAIT_MS_MAX = 600_000;
 const RUNS_ONCE: ReadonlySet<string> = new Set(['GET', 'PUT', 'DELETE']);
 /** What a proxy answers when it lost the API. */
 const PROXY_FAILED: ReadonlySet<number> = new Set([502, 503, 504]);
-/** Codes of Node for a request that was never sent. Browsers give none: there each request may have been sent. */
+/** Codes of Node for a request that was never sent. */
 const NOT_CONNECTED: ReadonlySet<unknown> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -18,7 +20,7 @@ const NOT_CONNECTED: ReadonlySet<unknown> = new Set([
 
 interface RetryOptions {
   maxRetries: number;
-  waitMsMax?: number;
+  waitMsMax?: number | undefined;
 }
 
 /** Returns a `fetch` that sends a request again when that is safe and makes sense. An upload is sent once. */
@@ -45,7 +47,9 @@ export function retryingFetch({ maxRetries, waitMsMax = WAIT_MS_MAX }: RetryOpti
   };
 }
 
-interface RetriedRequest extends Required<RetryOptions> {
+interface RetriedRequest {
+  maxRetries: number;
+  waitMsMax: number;
   method: string;
   /** Its `Idempotency-Key` is added, and removed again if no answer can be kept. */
   headers: Headers;
@@ -63,6 +67,7 @@ class Retries {
   readonly #hasOwnKey: boolean;
   readonly #waitsUntil: number;
   #retries = 0;
+  #asked = 0;
 
   constructor(request: RetriedRequest) {
     const { method, headers, body, waitMsMax } = request;
@@ -85,12 +90,14 @@ class Retries {
       return this.#nextDelayMs('0');
     }
     const advice = headers.get('x-should-retry');
-    const isLostByProxy = this.#runsOnce() && PROXY_FAILED.has(status);
+    const isLostByProxy = !this.#isStream && this.#runsOnce() && PROXY_FAILED.has(status);
     if (!(advice === null ? isLostByProxy : advice === 'true')) return null;
     const retryAfter = headers.get('retry-after');
     if (code !== 'idempotency_in_use') return this.#nextDelayMs(retryAfter);
     // Waiting for the answer of the first request is no retry.
-    return performance.now() < this.#waitsUntil ? delayMsOf(this.#retries + 1, retryAfter) : null;
+    if (performance.now() >= this.#waitsUntil) return null;
+    this.#asked += 1;
+    return Math.max(delayMsOf(1, retryAfter), Math.min(delayMsOf(this.#asked, null), ASK_DELAY_MS_MAX));
   }
 
   #runsOnce(): boolean {

@@ -16,6 +16,7 @@ export const MEMORY_MB_PER_GB = 1_024;
 /** How long a host has for a creation: a foreign image may have to be pulled first, which gets 300 s. */
 export const HOST_CREATE_TIMEOUT_MS = 330_000;
 
+export const MINUTE_MS = 60_000;
 const HOURS_8_IN_MINUTES = 480;
 const DAY_IN_MINUTES = 1_440;
 const DAY_IN_SECONDS = 86_400;
@@ -104,8 +105,8 @@ export function toComputerLimits(env: z.infer<typeof computerLimitsEnv>): Comput
       cpu: Math.max(env.SWITCHYARD_BURST_CPU, cpuMax),
       memoryMb: Math.max(env.SWITCHYARD_BURST_MEMORY_MB, memoryMbMax),
     },
-    idleStopMs: Math.round(env.SWITCHYARD_IDLE_STOP_MINUTES * 60_000),
-    maxLifetimeMs: Math.round(env.SWITCHYARD_MAX_LIFETIME_MINUTES * 60_000),
+    idleStopMs: Math.round(env.SWITCHYARD_IDLE_STOP_MINUTES * MINUTE_MS),
+    maxLifetimeMs: Math.round(env.SWITCHYARD_MAX_LIFETIME_MINUTES * MINUTE_MS),
     commandTimeoutS: env.SWITCHYARD_COMMAND_TIMEOUT_SECONDS,
     maxComputers: env.SWITCHYARD_MAX_COMPUTERS,
     diskGb: env.SWITCHYARD_DISK_GB,
@@ -124,7 +125,7 @@ export function timedStopsOf(
   { idleStopMs, maxLifetimeMs }: TimedStops,
 ): TimedStops {
   if (idle_stop_minutes === undefined) return { idleStopMs, maxLifetimeMs };
-  return { idleStopMs: idle_stop_minutes * 60_000, maxLifetimeMs };
+  return { idleStopMs: idle_stop_minutes * MINUTE_MS, maxLifetimeMs };
 }
 
 /** The answer of GET /v1/computers/options. A fraction of a minute, set for tests, shows its ceiling. */
@@ -134,8 +135,8 @@ export function toComputerOptions(limits: ComputerLimits): ComputerOptions {
     memory_mb: { ...limits.memoryMb },
     burst: { cpu: limits.burst.cpu, memory_mb: limits.burst.memoryMb },
     images: [{ id: STANDARD_IMAGE, name: 'Standard: Debian 12, Node.js, Python, Chromium, desktop' }],
-    idle_stop_minutes: Math.ceil(limits.idleStopMs / 60_000),
-    max_lifetime_minutes: Math.ceil(limits.maxLifetimeMs / 60_000),
+    idle_stop_minutes: Math.ceil(limits.idleStopMs / MINUTE_MS),
+    max_lifetime_minutes: Math.ceil(limits.maxLifetimeMs / MINUTE_MS),
     command_timeout_seconds: limits.commandTimeoutS,
     max_computers: limits.maxComputers,
     pricing: {

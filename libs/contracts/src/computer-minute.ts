@@ -1,10 +1,9 @@
 // A computer's minute: the number of minutes of a run, the cost per line, and the event. Pure functions of the record,
 // so that the agent and control (for a lost host) publish the same event for the same minute.
-import { MEMORY_MB_PER_GB } from './computer-limits.ts';
+import { MEMORY_MB_PER_GB, MINUTE_MS } from './computer-limits.ts';
 import type { ComputerPlacement, ComputerRecord, ComputerRun } from './computer-record.ts';
 import { type Event, eventIds, makeEvent } from './events.ts';
 
-export const MINUTE_MS = 60_000;
 /** Minutes of a run that are held ahead of the charged ones, where something limits what its org or key may spend. */
 export const MINUTES_AHEAD = 10;
 /** A computer may begin so many runs at once, and one more in each RUN_EVERY_MS of its life. */

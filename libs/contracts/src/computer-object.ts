@@ -1,5 +1,5 @@
 // How a computer's record is shown to its owner: one mapping for control (list, get) and the agents (start, stop).
-import { type TimedStops, timedStopsOf } from './computer-limits.ts';
+import { MINUTE_MS, type TimedStops, timedStopsOf } from './computer-limits.ts';
 import type { ComputerRecord } from './computer-record.ts';
 import type { ComputerObject, ComputerStatus } from './computers.ts';
 
@@ -32,7 +32,7 @@ export function toComputerObject(record: ComputerRecord, view: ComputerView): Co
     image: record.image,
     cpu: record.cpu,
     memory_mb: record.memory_mb,
-    idle_stop_minutes: Math.ceil(limits.idleStopMs / 60_000),
+    idle_stop_minutes: Math.ceil(limits.idleStopMs / MINUTE_MS),
     metadata: record.metadata ?? {},
     created_at: record.created_at,
     minutes: record.minutes,

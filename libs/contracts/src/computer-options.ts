@@ -25,7 +25,7 @@ export const computerOptions = z.object({
   idle_stop_minutes: z
     .int()
     .describe(
-      'Idle minutes after which a computer stops by itself, where its request does not say: it may ask for 1 to `max_lifetime_minutes`',
+      'Idle minutes after which a computer stops by itself if its request sets none. A request may set 1 to `max_lifetime_minutes`',
     ),
   max_lifetime_minutes: z.int().describe('Minutes from its start after which it stops by itself'),
   command_timeout_seconds: z.int().describe('The longest `timeout` of a command'),

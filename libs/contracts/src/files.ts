@@ -110,7 +110,7 @@ export const fileStorage = z.object({
     .nonnegative()
     .describe('Bytes stored, with those of uploads and deletions that are not done'),
   bytes_max: z.int().nonnegative().describe('Bytes that the org may store'),
-  files: z.int().nonnegative().describe('Files stored, counted likewise'),
+  files: z.int().nonnegative().describe('Files stored, also with unfinished uploads and deletions'),
   files_max: z.int().nonnegative().describe('Files that the org may store'),
 });
 export type FileStorage = z.infer<typeof fileStorage>;

@@ -13,6 +13,8 @@ from .errors import SwitchyardError
 KEY = "idempotency-key"
 RETRY_DELAY_S_MIN = 0.5
 RETRY_DELAY_S_MAX = 60.0
+#: Between two questions for the answer of the first request under a key, which count in the rate limits.
+ASK_DELAY_S_MAX = 10.0
 #: What a proxy answers when it lost the API.
 PROXY_FAILED = frozenset({502, 503, 504})
 
@@ -32,6 +34,7 @@ class Retries:
         # A body that is a file or a generator cannot be sent again.
         self._retries_max = retries_max if isinstance(request.stream, httpx2.ByteStream) else 0
         self._retries = 0
+        self._asked = 0
         self._waits_until = monotonic() + wait_s_max
         self._has_own_key = (
             request.method == "POST" and KEY not in request.headers and not is_stream and self._retries_max > 0
@@ -50,13 +53,15 @@ class Retries:
             self._request.headers.pop(KEY, None)  # nothing ran; without a key it may run
             return self._next_delay_s("0")
         advice = response.headers.get("x-should-retry")
-        is_lost_by_proxy = self._runs_once() and response.status_code in PROXY_FAILED
+        is_lost_by_proxy = not self._is_stream and self._runs_once() and response.status_code in PROXY_FAILED
         if not (is_lost_by_proxy if advice is None else advice == "true"):
             return None
         retry_after = response.headers.get("retry-after")
         if error.code == "idempotency_in_use":  # waiting for the answer of the first request is no retry
-            may_wait = self._retries_max > 0 and monotonic() < self._waits_until
-            return delay_s(self._retries + 1, retry_after) if may_wait else None
+            if self._retries_max == 0 or monotonic() >= self._waits_until:
+                return None
+            self._asked += 1
+            return max(delay_s(1, retry_after), min(delay_s(self._asked, None), ASK_DELAY_S_MAX))
         return self._next_delay_s(retry_after)
 
     def _runs_once(self) -> bool:

@@ -15,8 +15,8 @@ interface TrashDeps {
 
 export interface Trash {
   /**
-   * Removes a folder with its contents. Does nothing if it does not exist. What cannot be removed is logged and left to
-   * the next agent.
+   * Takes a folder away, and removes it in the background. Does nothing if it does not exist. What cannot be removed is
+   * logged and left to the next agent.
    */
   take(folder: string): Promise<void>;
 }
@@ -31,7 +31,6 @@ export async function openTrash(
     removals
       .run(() => removeTree(tree, memoryBytesMax))
       .catch((error: unknown) => logger.warn({ err: error, tree }, 'A deleted folder is left on the host'));
-  // In the background.
   for (const name of await readdir(directory)) void remove(join(directory, name));
   return {
     async take(folder) {
@@ -43,7 +42,7 @@ export async function openTrash(
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
         throw error;
       }
-      await remove(doomed);
+      void remove(doomed);
     },
   };
 }

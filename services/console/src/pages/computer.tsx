@@ -111,7 +111,7 @@ function State({ computer }: { computer: ComputerObject }) {
         </Figure>
         <Figure
           name="Stops by itself"
-          hint={`after ${computer.idle_stop_minutes} idle minutes at the latest`}
+          hint={`after ${computer.idle_stop_minutes} idle minutes, or at the end of its lifetime`}
         >
           {stops_at ? <When at={stops_at} dateless /> : '–'}
         </Figure>

@@ -1,9 +1,9 @@
-// How far the creation of a computer is whose image is being pulled.
+// Progress of creations whose image is being pulled.
 import { Progress, Stack, Text } from '@mantine/core';
 import type { ComputerObject, CreationProgress } from '@switchyard/contracts';
 import { useGet } from '../api/client.ts';
 
-/** Between two looks at what no event reports, as this. */
+/** Interval of polls for state that no event reports. */
 export const LOOK_EVERY_MS = 2_000;
 
 const PHASES: Record<CreationProgress['phase'], string> = {

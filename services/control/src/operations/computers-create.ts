@@ -29,7 +29,7 @@ const NOTHING_LEFT: readonly ErrorCode[] = [
   'budget_exceeded',
 ];
 
-/** Hosts that may fail at one computer: when the second fails too, the image is the likely cause. */
+/** Hosts that may fail at one computer, other than for lack of room: when the second fails too, the image is the likely cause. */
 const HOST_FAILURES_MAX = 2;
 
 /** Reasons of `image_unavailable` for which another host may have the image. */
@@ -102,7 +102,7 @@ async function place(
       }
       await deps.records.remove(record);
       deps.logger.info({ computer: id, host, code: error.code, revision }, 'a host refused a computer');
-      if (error.code === 'computer_failed') failures += 1;
+      if (error.code !== 'no_capacity') failures += 1;
       if (!isOfHost(error) || failures === HOST_FAILURES_MAX) throw error;
       refusal = error;
     }

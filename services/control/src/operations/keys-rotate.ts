@@ -5,6 +5,7 @@ import {
   eventIds,
   FORMER_SECRETS_MAX,
   type KeyRecord,
+  MINUTE_MS,
   type OperationRequest,
   type RotatedKey,
   ServiceError,
@@ -17,8 +18,6 @@ import { isFirstKey } from '../keys/first-key.ts';
 import { type Retirement, retire } from '../keys/former-secrets.ts';
 import { hashKey, keyPrefix, newSecret } from '../keys/secret.ts';
 import type { KeyOperations } from './keys-create.ts';
-
-const MINUTE_MS = 60_000;
 
 /**
  * Writes the new secret first and then points the former one to it, so that the key always has a working secret. After

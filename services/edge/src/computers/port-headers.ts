@@ -126,7 +126,7 @@ export const ANY_ORIGIN: HeaderPairs = [
 function locationOut(location: string, port: number, prefix: string): string {
   const own = new RegExp(`^https?://(localhost|127\\.0\\.0\\.1|\\[::1\\]):${port}(?=/|$)`);
   const path = location.replace(own, '');
-  if (path === prefix || path.startsWith(`${prefix}/`)) return path;
+  if (path.startsWith(prefix) && /^([/?#]|$)/.test(path.slice(prefix.length))) return path;
   return path !== location || /^\/(?!\/)/.test(path) ? `${prefix}${path === '' ? '/' : path}` : location;
 }
 

@@ -147,7 +147,7 @@ const WORK: readonly Tool[] = [
     ...write,
     name: 'open_port',
     description:
-      'Get an address at which a browser opens a server of a running computer without a key, for example to show a page to the user. Whoever has it can use this port until it expires.',
+      'Get an address at which a browser opens a server of a running computer without a key, for example to show a page to the user. Anyone with the address can use this port until it expires.',
     input: computer.extend({
       port: createLinkRequest.shape.port.unwrap().describe('The port that the server listens on'),
       minutes: createLinkRequest.shape.minutes,

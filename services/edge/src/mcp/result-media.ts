@@ -1,8 +1,7 @@
-// Images and sounds in results: shown as they are when small, else kept for a day as a stored file. One that cannot be
-// stored is shown whatever its size.
-import { toServiceError } from '../http/send-error.ts';
+// Images and sounds in results: returned as they are when small, else kept for a day as a stored file. Media that cannot
+// be stored is returned up to a larger size.
 import { type OwnApi, RefusedCall } from './own-api.ts';
-import { MEDIA_BYTES_MAX, type Media, STORED_SECONDS } from './tool.ts';
+import { MEDIA_BYTES_MAX, type Media, STORED_SECONDS, UNSTORED_MEDIA_BYTES_MAX } from './tool.ts';
 
 /** First bytes of the image formats that clients show. */
 const IMAGE_SIGNATURES: readonly (readonly [mediaType: string, offset: number, bytes: string])[] = [
@@ -41,8 +40,8 @@ export async function deliverMedia(
     return { about: { ...about, file_id }, media: isSmall ? media : null };
   } catch (error) {
     // The result is charged already, and the key may lack the permission or the org the quota.
-    const { code, message } = error instanceof RefusedCall ? error.error : toServiceError(error);
-    return { about: { ...about, not_stored: `${code}: ${message}` }, media };
+    if (!(error instanceof RefusedCall) || media.bytes.length > UNSTORED_MEDIA_BYTES_MAX) throw error;
+    return { about: { ...about, not_stored: `${error.error.code}: ${error.message}` }, media };
   }
 }
 

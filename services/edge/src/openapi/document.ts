@@ -94,11 +94,13 @@ function operation(route: RouteDescription, schemas: Schemas): Record<string, un
         ? bytesOfAnother(route)
         : { [response.status]: success(route, schemas), ...streamBesides(route, schemas) }),
       ...(response.inParts ? { 206: part(route, schemas) } : {}),
-      ...(response.tagged ? { 304: { description: 'It has a tag that `If-None-Match` names' } } : {}),
+      ...(response.tagged ? { 304: NOT_MODIFIED } : {}),
       ...errorsByStatus(codesOf(route, schemas), route.dialect, schemas),
     },
   };
 }
+
+const NOT_MODIFIED = { description: 'It has a tag that `If-None-Match` names', headers: REQUEST_ID_HEADER };
 
 /** All errors that the route can answer: its own, and those of the guard and of reading a body. */
 function codesOf(route: RouteDescription, schemas: Schemas): readonly ErrorCode[] {

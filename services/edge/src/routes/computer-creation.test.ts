@@ -1,5 +1,5 @@
 // POST /v1/computers as a stream, with the real edge and bus, and with control and client played by the test.
-import { getEventListeners, once } from 'node:events';
+import { once } from 'node:events';
 import { type IncomingCall, openBucket, serve } from '@switchyard/bus';
 import {
   type ComputerObject,
@@ -144,7 +144,7 @@ test('a refused stream leaves no listener that would keep its request in memory'
     const answer = create({ stream: true });
     (await nextAsked()).fail(new ServiceError('computer_limit_reached', 'enough'));
     expect((await answer).status).toBe(429);
-    for (const { value } of any.mock.results) expect(getEventListeners(value, 'abort')).toEqual([]);
+    expect(any).not.toHaveBeenCalled(); // a signal of several keeps its listeners alive
   } finally {
     any.mockRestore();
   }

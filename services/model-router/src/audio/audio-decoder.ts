@@ -9,7 +9,7 @@ import { type Clock, Places } from '@switchyard/service';
 const RATE_HZ = 8_000;
 /** Each decoding takes a core. */
 const DECODINGS_AT_ONCE = 2;
-/** A file may take a core until the timeout, and is not charged if it is refused then: the other place is for others. */
+/** An org uses at most one core: a file that times out is not charged. */
 const ORG_DECODINGS_AT_ONCE = 1;
 /** Maximum wait for other decodings: shorter than clients wait, longer than a burst takes. */
 const WAIT_MS_MAX = 120_000;

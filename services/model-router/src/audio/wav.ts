@@ -51,7 +51,7 @@ function soundBytes(bytes: Buffer, start: number, said: number): number {
   while (at + CHUNK_HEADER_BYTES <= bytes.length) {
     const id = bytes.toString('latin1', at, at + 4);
     if (!/^[\x20-\x7e]{4}$/.test(id)) break;
-    if (id === 'data') throw new RangeError('more audio follows');
+    if (id === 'data' || id === 'fmt ') throw new RangeError('more audio follows');
     const size = bytes.readUInt32LE(at + 4);
     at += CHUNK_HEADER_BYTES + size + (size % 2);
   }

@@ -123,7 +123,7 @@ async function passOn(
   await Promise.race([drain(chunks), timeouts.bodyEnd()]);
 }
 
-/** Reads to the end; what follows a whole stream does not matter, not even an error. */
+/** Reads to the end. Ignores everything after a whole stream, errors included. */
 async function drain(chunks: AsyncIterator<Uint8Array>): Promise<void> {
   try {
     while (!(await chunks.next()).done);

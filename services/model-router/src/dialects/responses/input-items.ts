@@ -1,8 +1,6 @@
 // The items of a conversation as chat messages. Neighbouring items of the assistant (reasoning, text, calls) are one
 // message, since chat keeps all calls of a turn together.
-
-import type { ChatReasoningDetail } from '@switchyard/contracts';
-import { invalidParam, type ResponsesInputItem } from '@switchyard/contracts';
+import { type ChatReasoningDetail, invalidParam, type ResponsesInputItem } from '@switchyard/contracts';
 import type { ChatToolCall } from '../chat-shapes.ts';
 import {
   type ChatPart,

@@ -245,6 +245,8 @@ test('the day of Overview and the span of Usage move on', { timeout: TEST_MS_MAX
   const today = begins[0] as string;
   await tab.clock.fastForward('24:00:00');
   await until(() => Date.parse(begins.at(-1) ?? today) - Date.parse(today)).toBeGreaterThan(0);
+  // Usage of a time to come is refused.
+  await tab.clock.setSystemTime(Date.now() - 10 * 60_000);
   await open('Usage', tab);
   await tab.getByTestId('usage-cost').waitFor();
   const before = begins.at(-1) as string;

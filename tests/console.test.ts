@@ -958,6 +958,7 @@ test('no page has a fault that axe finds, in either theme', { timeout: TEST_MS_M
         faults.push(`${name} ${width}: is wider than the screen`);
       for (const theme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme: theme });
+        await page.locator(`html[data-mantine-color-scheme="${theme}"]`).waitFor({ state: 'attached' });
         await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished))'); // of colors
         await keepScreenshot(page, `${name.toLowerCase()}-${width}-${theme}`);
         // Themes differ in colors only.

@@ -115,7 +115,7 @@ export class Computer implements AsyncDisposable {
     return dataOf(this.#api.POST('/v1/computers/{id}/stop', this.#path()));
   }
 
-  /** Deletes the computer and its /workspace. One that is gone counts as deleted, as after a lost answer. */
+  /** Deletes the computer and its /workspace. Succeeds if the computer no longer exists: an earlier answer may be lost. */
   async delete(): Promise<void> {
     try {
       await dataOf(this.#api.DELETE('/v1/computers/{id}', this.#path()));

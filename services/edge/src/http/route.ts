@@ -61,6 +61,15 @@ export interface RouteDescription {
   errors?: readonly ErrorCode[];
 }
 
+/** Of routes that send a file: whole, in parts, or not again. */
+export const CONTENT_RESPONSE = {
+  status: 200,
+  description: 'The content',
+  contentType: '*/*',
+  inParts: true,
+  tagged: true,
+} as const satisfies RouteDescription['response'];
+
 export interface JsonInput<R extends RouteDescription['request']> {
   key: KeyRecord;
   requestId: string;

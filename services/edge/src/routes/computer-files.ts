@@ -20,7 +20,7 @@ import type { FindHost } from '../computers/find-host.ts';
 import { sendWorkspace } from '../computers/send-workspace.ts';
 import { clientGone } from '../http/client-gone.ts';
 import { check } from '../http/read-body.ts';
-import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
+import { CONTENT_RESPONSE, jsonRoute, type Route, rawRoute } from '../http/route.ts';
 import { sendJson } from '../http/send-json.ts';
 import { declaredBytes, streamedBody } from '../http/streamed-body.ts';
 import { COMPUTERS_TAG, computerParams, RUNNING_COMPUTER_ERRORS } from './computer-route.ts';
@@ -49,13 +49,7 @@ export function computerFileRoutes(deps: ComputerFileRoutesDeps): Route[] {
           'A file comes as it is, always as an attachment; with `Range` the part of it that is asked for, as 206; with `If-None-Match` and its `ETag` 304. A folder comes as JSON: its entries with name, type, length and time of change. The computer must be running, and counts as busy meanwhile.',
         request: { params: computerParams, query: workspaceQuery },
         computerParam: 'id',
-        response: {
-          status: 200,
-          description: 'The content',
-          contentType: '*/*',
-          inParts: true,
-          tagged: true,
-        },
+        response: CONTENT_RESPONSE,
         errors: [...RUNNING_COMPUTER_ERRORS, 'path_not_found', 'range_not_satisfiable'],
       },
       (request, reply, apiKey) => {

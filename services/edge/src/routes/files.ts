@@ -17,7 +17,7 @@ import { type ArrivingFile, FileForm, UPLOAD_BODY_BYTES_MAX } from '../files/fil
 import { sendContent } from '../files/send-content.ts';
 import { clientGone } from '../http/client-gone.ts';
 import { check } from '../http/read-body.ts';
-import { type Route, rawRoute } from '../http/route.ts';
+import { CONTENT_RESPONSE, type Route, rawRoute } from '../http/route.ts';
 import { operationRoutes } from './operation-route.ts';
 
 const TAG = 'Files';
@@ -81,13 +81,7 @@ export function fileRoutes(deps: FileRoutesDeps): Route[] {
         description:
           'With `Range` the part of it that is asked for, as 206. Always as an attachment. With `If-None-Match` and its `ETag` 304.',
         request: { params },
-        response: {
-          status: 200,
-          description: 'The content',
-          contentType: '*/*',
-          inParts: true,
-          tagged: true,
-        },
+        response: CONTENT_RESPONSE,
         errors: ['file_not_found', 'range_not_satisfiable'],
       },
       (request, reply, key) => {

@@ -21,7 +21,7 @@ export interface StreamEnd {
 export interface StreamedAnswer {
   /** Whether any byte was sent to the caller; afterwards no fallback is possible. */
   readonly forwarded: boolean;
-  /** Whether the stream told that it is whole; false for a format that ends with its body. */
+  /** Whether the stream said that it is complete; false for a format that ends with its body. */
   readonly ended: boolean;
   /** Whether an answer of this content type is such a stream; otherwise it is read whole. */
   takes(contentType: string): boolean;

@@ -10,7 +10,7 @@ export const OPEN_JOBS_MAX = 1_000;
 export const OPEN_BYTES_MAX = OBJECT_STORES['video-inputs'].maxBytes / 4;
 /** Some videos end within this time. */
 const RETRY_AFTER_S = 30;
-/** Maximum records of an org. The largest ones have 14 KB, so one org takes a quarter of the bucket. */
+/** Maximum records of an org. A record has at most 14 KB, so one org takes at most a quarter of the bucket. */
 export const KEPT_VIDEOS_MAX = 20_000;
 /** Some records expire within this time, if the org creates videos at an even pace. */
 const KEPT_RETRY_AFTER_S = 3_600;
@@ -29,8 +29,8 @@ export function refuseFurther({ jobs, bytes }: OpenUse): void {
 }
 
 /**
- * Refuses a video that might not be stored, or whose record might not: the operator would pay for a video that nobody
- * gets, and without a record the charge would stay.
+ * Refuses a video that might find no room, or whose record might find none: the operator would pay for a video that is
+ * lost, and a charge without a record is never refunded.
  * @throws ServiceError `rate_limited`, `storage_full`, `service_unavailable`
  */
 export async function refuseUnkept(

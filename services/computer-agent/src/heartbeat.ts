@@ -2,7 +2,7 @@
 // depends on it.
 import type { Bucket } from '@switchyard/bus';
 import type { HostHeartbeat } from '@switchyard/contracts';
-import type { Clock, Logger } from '@switchyard/service';
+import { type Clock, type Logger, type Repeating, repeat } from '@switchyard/service';
 import type { ComputerHost } from './computer/computer-host.ts';
 import type { Capacity } from './lifecycle/capacity.ts';
 import type { HostOrders } from './lifecycle/host-orders.ts';
@@ -25,30 +25,23 @@ interface HeartbeatDeps {
 
 export class Heartbeat {
   readonly #deps: HeartbeatDeps;
-  #cancel: (() => void) | null = null;
-  #beating: Promise<void> = Promise.resolve();
-  #stopped = false;
+  #beats: Repeating | undefined;
 
   constructor(deps: HeartbeatDeps) {
     this.#deps = deps;
   }
 
   /** Sends a heartbeat now and every second; resolves after the first. */
-  start(): Promise<void> {
-    this.#beating = this.beat()
-      .catch((error: unknown) => this.#deps.logger.warn({ err: error }, 'the heartbeat was not heard'))
-      .then(() => {
-        if (this.#stopped) return;
-        this.#cancel = this.#deps.clock.after(HEARTBEAT_MS, () => void this.start());
-      });
-    return this.#beating;
+  async start(): Promise<void> {
+    const { clock, logger } = this.#deps;
+    const failed = 'the heartbeat was not heard';
+    await this.beat().catch((error: unknown) => logger.warn({ err: error }, failed));
+    this.#beats = repeat({ everyMs: HEARTBEAT_MS, clock, logger, failed }, () => this.beat());
   }
 
   /** Stops, and announces that the host takes no more computers. */
   async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#cancel?.();
-    await this.#beating;
+    await this.#beats?.stop();
     await this.beat({ cordoned: true }).catch(() => {}); // control also notices the silence
   }
 

@@ -7,6 +7,7 @@ import { basename, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { IMAGE } from '@switchyard/sandbox-computer';
+import { makeLogger } from '@switchyard/service';
 import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openHeldEngine } from '../__fixtures__/held-engine.ts';
@@ -370,10 +371,10 @@ test('a container that is made for the pool belongs to the pool from its beginni
 test('an engine that hangs delays the pool, and the pool is filled when the engine answers again', async () => {
   const engine = await openHeldEngine();
   const failed = Promise.withResolvers<void>();
-  const warn = (_: object, message: string) => {
-    if (message.includes('could not be made ahead of need; trying again')) failed.resolve();
+  const write = (line: string) => {
+    if (line.includes('could not be made ahead of need; trying again')) failed.resolve();
   };
-  const logger = { info: () => {}, warn };
+  const logger = makeLogger('test', 'warn', { write });
   const other = await openTestHost({ docker: engine.docker, warmPool: 1, engineAnswerMsMax: 2_000, logger });
   try {
     await other.host.poolFilled();

@@ -1,6 +1,7 @@
 // The computers of this host, for the agent's lifecycle. It knows nothing of the bus, records or money. Every
 // operation is safe to repeat after a crash; README.md beside this file gives the order.
 import { type CreationProgress, ServiceError } from '@switchyard/contracts';
+import type { Logger, Repeating } from '@switchyard/service';
 import type { ContainerOptions } from '../docker/container-config.ts';
 import type { ForeignImages } from '../docker/foreign-images.ts';
 import type { BridgeNetwork } from '../docker/network.ts';
@@ -8,7 +9,6 @@ import type { Container } from './container.ts';
 import type { Containers } from './containers.ts';
 import type { Disks } from './disks.ts';
 import { type HostFeatures, LACKS_DISKS } from './host-features.ts';
-import type { HostLogger } from './logger.ts';
 import type { ImageStatus, Preparation } from './preparation.ts';
 import type { Reservation, Reservations } from './reservations.ts';
 import type { Workspaces } from './workspaces.ts';
@@ -58,9 +58,9 @@ export interface ComputerHostDeps {
   readonly foreignImages: ForeignImages;
   readonly network: BridgeNetwork;
   readonly preparation: Preparation;
-  readonly closeImageRoom: () => Promise<void>;
+  readonly imageRoom: Repeating;
   readonly closeMounts: () => Promise<void>;
-  readonly logger: HostLogger;
+  readonly logger: Logger;
 }
 
 export class ComputerHost {
@@ -153,8 +153,8 @@ export class ComputerHost {
 
   /** Stops refilling, removes pooled containers, leaves computers running. */
   async close(): Promise<void> {
-    const { preparation, reservations, containers, disks, network, closeImageRoom, closeMounts } = this.#deps;
-    await closeImageRoom();
+    const { preparation, reservations, containers, disks, network, imageRoom, closeMounts } = this.#deps;
+    await imageRoom.stop();
     await preparation.close();
     await this.#calmly(reservations.closePool());
     await this.#calmly(containers.clearUp()); // also for an agent that was never ready

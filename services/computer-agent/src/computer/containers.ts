@@ -2,6 +2,7 @@
 // point, its system disk and its claim.
 import { randomBytes } from 'node:crypto';
 import { ServiceError } from '@switchyard/contracts';
+import type { Logger } from '@switchyard/service';
 import type { ContainerOptions, SizeMb } from '../docker/container-config.ts';
 import type { ContainerState, Engine, EngineContainer } from '../docker/engine.ts';
 import { setHostSideLimits } from '../docker/host-side-limits.ts';
@@ -9,7 +10,6 @@ import type { MountSlots } from '../docker/mounts.ts';
 import type { Claims } from './claims.ts';
 import type { ControlSockets } from './control-sockets.ts';
 import { connectInit, type InitClient } from './init-client.ts';
-import type { HostLogger } from './logger.ts';
 import type { SystemDisks } from './system-disks.ts';
 import type { Workspaces } from './workspaces.ts';
 
@@ -38,7 +38,7 @@ interface ContainersDeps {
   readonly slots: MountSlots | undefined;
   readonly systemDisks: SystemDisks;
   readonly workspaces: Pick<Workspaces, 'close'>;
-  readonly logger: HostLogger;
+  readonly logger: Logger;
 }
 
 export class Containers {

@@ -1,3 +1,4 @@
+import { makeLogger } from '@switchyard/service';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { sharesOf } from '../docker/container-config.ts';
 import type { Container } from './container.ts';
@@ -53,14 +54,14 @@ test('a weight that the engine did not set is set with the next sample', async (
     if (asked.length === 1) throw new Error('the engine does not answer');
   };
   const warnings: string[] = [];
-  const logger = { info: () => {}, warn: (_: object, text: string) => void warnings.push(text) };
+  const logger = makeLogger('test', 'warn', { write: (line) => void warnings.push(JSON.parse(line).msg) });
   openCpuWeights({ setShares, logger }).watch({ containerId: 'container', init }, 1);
   for (let sample = 0; sample < 6; sample += 1) {
     seconds += 1; // a whole core
     await vi.advanceTimersByTimeAsync(1_000);
   }
   expect(asked).toEqual([sharesOf(1) * BUSY_SHARE, sharesOf(1) * BUSY_SHARE]);
-  expect(warnings).toEqual(['CPU weight not adjusted']);
+  expect(warnings).toEqual(['CPU weight of container container not adjusted']);
 });
 
 describe('on real containers', { timeout: 120_000 }, () => {

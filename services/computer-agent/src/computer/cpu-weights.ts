@@ -1,8 +1,8 @@
 // Lowers the CPU weight of computers that compute for seconds, so that short commands of their neighbours run first.
 // Weights matter only while the cores of the host are contended. Among busy computers their sizes still decide.
+import { type Logger, repeat, systemClock } from '@switchyard/service';
 import { sharesOf } from '../docker/container-config.ts';
 import type { InitClient } from './init-client.ts';
-import type { HostLogger } from './logger.ts';
 import { readCpuSeconds } from './meter.ts';
 
 const SAMPLE_EVERY_MS = 1_000;
@@ -33,7 +33,7 @@ export class BusyDetector {
 interface CpuWeightsDeps {
   /** Sets the CPU shares of a running container. Rejects when it has ended. */
   readonly setShares: (containerId: string, shares: number) => Promise<void>;
-  readonly logger: HostLogger;
+  readonly logger: Logger;
 }
 
 export interface CpuWeights {
@@ -48,7 +48,6 @@ export function openCpuWeights({ setShares, logger }: CpuWeightsDeps): CpuWeight
       const detector = new BusyDetector();
       let before: { seconds: number; atMs: number } | undefined;
       let hasLessWeight = false; // as the engine was last asked; an attempt that failed is repeated
-      let sampling = false; // a computer under load may answer late; samples do not queue
       const sample = async () => {
         const seconds = await readCpuSeconds(init);
         const atMs = performance.now();
@@ -60,19 +59,13 @@ export function openCpuWeights({ setShares, logger }: CpuWeightsDeps): CpuWeight
         await setShares(containerId, sharesOf(cpu) * (busy ? BUSY_SHARE : 1));
         hasLessWeight = busy;
       };
-      const timer = setInterval(() => {
-        if (sampling) return;
-        sampling = true;
-        sample()
-          .catch((error: unknown) => {
-            if (!init.isClosed)
-              logger.warn({ err: error, container: containerId }, 'CPU weight not adjusted');
-          })
-          .finally(() => {
-            sampling = false;
-          });
-      }, SAMPLE_EVERY_MS).unref();
-      void init.closed.then(() => clearInterval(timer));
+      const failed = `CPU weight of container ${containerId} not adjusted`;
+      const samples = repeat({ everyMs: SAMPLE_EVERY_MS, clock: systemClock, logger, failed }, () =>
+        sample().catch((error: unknown) => {
+          if (!init.isClosed) throw error;
+        }),
+      );
+      void init.closed.then(() => samples.stop());
     },
   };
 }

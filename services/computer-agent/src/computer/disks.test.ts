@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { IMAGE } from '@switchyard/sandbox-computer';
+import { makeLogger } from '@switchyard/service';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { sourceOfMount } from '../docker/mounts.ts';
 import type { ComputerHost } from './computer-host.ts';
@@ -222,7 +223,7 @@ describe('an agent that starts', () => {
 
 test('switched off, computers write into folders, and it is said', async () => {
   const warnings: string[] = [];
-  const logger = { info: () => {}, warn: (_: object, message: string) => void warnings.push(message) };
+  const logger = makeLogger('test', 'warn', { write: (line) => void warnings.push(line) });
   testHost = await openTestHost({ disks: 'off', logger });
   const { id, computer } = await testHost.createComputer();
   await run(computer, 'echo plain > file');

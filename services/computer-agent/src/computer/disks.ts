@@ -8,12 +8,11 @@ import { randomBytes } from 'node:crypto';
 import { access, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
-import { Locks } from '@switchyard/service';
+import { Locks, type Logger } from '@switchyard/service';
 import { isFileSystem } from '../docker/mounts.ts';
 import { type DiskFolder, openDiskFolder } from './disk-folder.ts';
 import { formatDisk, unmountDisk } from './disk-image.ts';
 import type { ExecActivity } from './exec-activity.ts';
-import type { HostLogger } from './logger.ts';
 import { Spares } from './spares.ts';
 
 const IDLE_MS_DEFAULT = 60_000;
@@ -27,7 +26,7 @@ interface DisksOptions {
   /** How long the disk of a stopped computer stays mounted: mounting it again would slow a restart. */
   readonly idleMs?: number | undefined;
   readonly activity: ExecActivity;
-  readonly logger: HostLogger;
+  readonly logger: Logger;
   /** When aborted, no disk is made ahead. */
   readonly killed?: AbortSignal | undefined;
 }

@@ -3,11 +3,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
+import type { Logger } from '@switchyard/service';
 import type { SizeMb } from '../docker/container-config.ts';
 import type { MountSlots } from '../docker/mounts.ts';
 import { type Containers, newSlot } from './containers.ts';
 import type { Disks } from './disks.ts';
-import type { HostLogger } from './logger.ts';
 import type { SystemDisks } from './system-disks.ts';
 
 const VERIFY_TIMEOUT_MS = 30_000;
@@ -31,7 +31,7 @@ interface HostFeaturesDeps {
   readonly size: SizeMb;
   /** Folder that is mounted into the probe container. */
   readonly probeDirectory: string;
-  readonly logger: HostLogger;
+  readonly logger: Logger;
 }
 
 interface Proven {

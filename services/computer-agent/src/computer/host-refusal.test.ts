@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { IMAGE } from '@switchyard/sandbox-computer';
+import { makeLogger } from '@switchyard/service';
 import { Registry } from 'prom-client';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { chainsOf } from '../docker/firewall.ts';
 import { networkName } from '../docker/network.ts';
 import { watchRefusal } from '../refusal-gauge.ts';
 import { ComputerHost, type ComputerHostDeps } from './computer-host.ts';
-import type { HostLogger } from './logger.ts';
 import { openTestHost, run, type TestHost } from './test-host.ts';
 
 const exec = promisify(execFile);
@@ -27,9 +27,9 @@ afterEach(async () => {
   vi.unstubAllEnvs();
 });
 
-function recordingLogger(): { logger: HostLogger; warnings: string[] } {
+function recordingLogger() {
   const warnings: string[] = [];
-  return { warnings, logger: { info: () => {}, warn: (_, message) => void warnings.push(message) } };
+  return { warnings, logger: makeLogger('test', 'warn', { write: (line) => void warnings.push(line) }) };
 }
 
 const reserve = ({ host, options }: TestHost) =>

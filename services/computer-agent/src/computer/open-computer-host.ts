@@ -7,6 +7,7 @@
 //   images/      pulled foreign images              system/    files written outside of workspaces
 import { access, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type Logger, repeat, systemClock } from '@switchyard/service';
 import type Docker from 'dockerode';
 import type { SizeMb } from '../docker/container-config.ts';
 import { createEngine, type Engine } from '../docker/engine.ts';
@@ -22,9 +23,7 @@ import { openCpuWeights } from './cpu-weights.ts';
 import { openDisks } from './disks.ts';
 import { createExecActivity, type ExecActivity } from './exec-activity.ts';
 import { type DiskPolicy, HostFeatures } from './host-features.ts';
-import { keepImageRoom } from './image-room.ts';
 import { ensureInitBinary } from './init-binary.ts';
-import type { HostLogger } from './logger.ts';
 import { Preparation, type StandardImage } from './preparation.ts';
 import { Reservations } from './reservations.ts';
 import { openSystemDisks } from './system-disks.ts';
@@ -41,7 +40,7 @@ export interface ComputerHostOptions {
   /** Absolute path, which must be the same for the Docker engine. */
   readonly dataDirectory: string;
   readonly docker: Docker;
-  readonly logger: HostLogger;
+  readonly logger: Logger;
   readonly standardImage: StandardImage;
   /** Hard limits that apply to computers of every size. */
   readonly burst: SizeMb;
@@ -199,8 +198,14 @@ function imagesOf(options: ComputerHostOptions) {
     allowedNetworks,
     logger,
   });
-  const closeImageRoom = keepImageRoom({ images: foreignImages, hasRoom, everyMs: roomWatchMs, logger });
-  return { foreignImages, closeImageRoom };
+  const makeRoom = async () => {
+    if (hasRoom()) return;
+    const removed = await foreignImages.removeUnused();
+    if (removed > 0) logger.info({ removed }, 'images were removed to make room on the disk');
+  };
+  const failed = 'no room could be made on the disk';
+  const imageRoom = repeat({ everyMs: roomWatchMs, clock: systemClock, logger, failed }, makeRoom);
+  return { foreignImages, imageRoom };
 }
 
 /** How the C programs are compiled. */

@@ -15,13 +15,14 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError, type WriteCondition } from '@switchyard/contracts';
+import { makeLogger } from '@switchyard/service';
 import { temporaryFolder } from '@switchyard/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openEntry } from './open-entry.ts';
 import { workspacePath } from './workspace-path.ts';
 import { openWorkspaces, type Workspaces } from './workspaces.ts';
 
-const logger = { info: () => {}, warn: () => {} };
+const logger = makeLogger('test', 'silent');
 let folder: string;
 let workspaces: Workspaces;
 let inside: string;

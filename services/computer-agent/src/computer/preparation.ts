@@ -1,7 +1,7 @@
 // Prepares the host for new computers in the background, beginning with the standard image, and reports progress. Only
 // new computers wait for it.
 import { setTimeout as delay } from 'node:timers/promises';
-import type { HostLogger } from './logger.ts';
+import type { Logger } from '@switchyard/service';
 
 const RETRY_MS_DEFAULT = 30_000;
 
@@ -19,7 +19,7 @@ interface PreparationDeps {
   /** What follows the image. Safe to repeat. @returns false if something is missing that a later attempt may find */
   readonly prepare: () => Promise<boolean>;
   readonly retryMs?: number | undefined;
-  readonly logger: HostLogger;
+  readonly logger: Logger;
 }
 
 export class Preparation {

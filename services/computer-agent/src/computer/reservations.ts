@@ -1,5 +1,6 @@
 // Containers for computers: from the warm pool or created for a new run, or found again after a restart of the agent.
 import { ServiceError } from '@switchyard/contracts';
+import type { Logger } from '@switchyard/service';
 import { type ContainerOptions, type SizeMb, sharesOf } from '../docker/container-config.ts';
 import type { Engine } from '../docker/engine.ts';
 import type { MountSlots } from '../docker/mounts.ts';
@@ -10,7 +11,6 @@ import type { CpuWeights } from './cpu-weights.ts';
 import type { Disks } from './disks.ts';
 import type { ExecActivity } from './exec-activity.ts';
 import type { HostFeatures } from './host-features.ts';
-import type { HostLogger } from './logger.ts';
 import { Spares } from './spares.ts';
 import type { Workspaces } from './workspaces.ts';
 
@@ -41,7 +41,7 @@ interface ReservationsDeps {
   readonly pooledSize: SizeMb;
   readonly activity: ExecActivity;
   readonly cpuWeights: CpuWeights;
-  readonly logger: HostLogger;
+  readonly logger: Logger;
   readonly killed?: AbortSignal | undefined;
 }
 

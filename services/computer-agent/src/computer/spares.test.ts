@@ -1,11 +1,12 @@
 // When spares are made. The pool of real containers: computer-host.test.ts.
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { makeLogger } from '@switchyard/service';
 import { afterEach, expect, test } from 'vitest';
 import { createExecActivity } from './exec-activity.ts';
 import { Spares } from './spares.ts';
 
 const PAUSE_MS = 500;
-const logger = { info: () => {}, warn: () => {} };
+const logger = makeLogger('test', 'silent');
 
 let pool: Spares<string>;
 afterEach(() => pool?.close());

@@ -4,9 +4,8 @@
 // bounds this wait. Making a container uses a core for a quarter of a second, which would slow running commands and
 // the first command of the new computer.
 import { setTimeout as delay } from 'node:timers/promises';
-import { inTime } from '@switchyard/service';
+import { inTime, type Logger } from '@switchyard/service';
 import type { ExecActivity } from './exec-activity.ts';
-import type { HostLogger } from './logger.ts';
 
 const QUIET_WAIT_MS_MAX = 2_000;
 const RETRY_DELAY_MS = 5_000;
@@ -27,7 +26,7 @@ interface SparesDeps<T> {
   /** Resolves when a spare has become useless: it is destroyed and replaced. */
   readonly ended?: (spare: T) => Promise<void>;
   readonly activity: ExecActivity;
-  readonly logger: HostLogger;
+  readonly logger: Logger;
   /** When aborted, nothing more is made. */
   readonly killed?: AbortSignal | undefined;
 }

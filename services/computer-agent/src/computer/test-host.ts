@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureImage, IMAGE } from '@switchyard/sandbox-computer';
+import { makeLogger } from '@switchyard/service';
 import Docker from 'dockerode';
 import { mountPoints, unmount } from '../docker/mounts.ts';
 import type { ComputerHost } from './computer-host.ts';
@@ -32,7 +33,7 @@ export async function openTestHost(overrides: Partial<ComputerHostOptions> = {})
     agentId: `host_test_${randomBytes(6).toString('hex')}`,
     dataDirectory: await mkdtemp(join(tmpdir(), 'switchyard-host-test-')),
     docker,
-    logger: { info: () => {}, warn: () => {} },
+    logger: makeLogger('test', 'silent'),
     standardImage: {
       name: IMAGE,
       ensure: async (report, signal) => void (await ensureImage({ docker, onProgress: report, signal })),

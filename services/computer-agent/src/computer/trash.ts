@@ -2,13 +2,12 @@
 // it has, and how deep they are nested. The next agent removes what a dead one left.
 import { mkdir, mkdtemp, opendir, readdir, rename, rmdir, unlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { Lock } from '@switchyard/service';
+import { Lock, type Logger } from '@switchyard/service';
 import { ProgramFailure, runProgram } from '../docker/host-programs.ts';
-import type { HostLogger } from './logger.ts';
 import { RM_MEMORY_BYTES_MAX } from './remove-entry.ts';
 
 interface TrashDeps {
-  readonly logger: HostLogger;
+  readonly logger: Logger;
   /** Of the program that removes a folder. */
   readonly memoryBytesMax?: number;
 }

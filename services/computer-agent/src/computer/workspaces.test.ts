@@ -3,12 +3,13 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { makeLogger } from '@switchyard/service';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openTrash } from './trash.ts';
 import { openWorkspaces } from './workspaces.ts';
 
 const run = promisify(execFile);
-const logger = { info: () => {}, warn: () => {} };
+const logger = makeLogger('test', 'silent');
 let directory: string;
 
 beforeEach(async () => {
@@ -56,11 +57,8 @@ test('one is removed at a time, by a program of bounded memory, and no deletion 
 });
 
 test('folders that are nested too deep for the memory of the program are deleted all the same', async () => {
-  const warn = vi.fn();
-  const trash = await openTrash(join(directory, 'trash'), {
-    logger: { ...logger, warn },
-    memoryBytesMax: 8 * 1024 * 1024,
-  });
+  const warn = vi.spyOn(logger, 'warn');
+  const trash = await openTrash(join(directory, 'trash'), { logger, memoryBytesMax: 8 * 1024 * 1024 });
   const outside = join(directory, 'outside');
   await writeFile(outside, '');
   const doomed = join(directory, 'doomed');

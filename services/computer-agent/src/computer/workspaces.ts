@@ -3,8 +3,8 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { WriteCondition } from '@switchyard/contracts';
+import type { Logger } from '@switchyard/service';
 import type { Disks } from './disks.ts';
-import type { HostLogger } from './logger.ts';
 import { placeFile } from './place-file.ts';
 import { openStaging, type Staging } from './staging.ts';
 import { openTrash, type Trash } from './trash.ts';
@@ -22,7 +22,7 @@ interface WorkspacesDeps {
 /** Keeps workspaces under `directory`, created with mode 0700 so that other users of this host cannot read them. */
 export async function openWorkspaces(
   directory: string,
-  { logger, ...deps }: WorkspacesDeps & { readonly logger: HostLogger },
+  { logger, ...deps }: WorkspacesDeps & { readonly logger: Logger },
 ): Promise<Workspaces> {
   await mkdir(join(directory, 'files'), { recursive: true, mode: 0o700 });
   const trash = await openTrash(join(directory, 'trash'), { logger });

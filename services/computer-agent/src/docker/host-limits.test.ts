@@ -1,6 +1,7 @@
 // The warning about kernel limits of the host, read from a folder in place of /proc/sys.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { makeLogger } from '@switchyard/service';
 import { temporaryFolder } from '@switchyard/testing';
 import { expect, test } from 'vitest';
 import { HOST_LIMITS, warnOfLowHostLimits } from './host-limits.ts';
@@ -16,12 +17,9 @@ async function settings(): Promise<{ root: string; pathOf: (name: string) => str
   return { root, pathOf };
 }
 
-async function warnings(root: string): Promise<{ fields: object; message: string }[]> {
-  const logged: { fields: object; message: string }[] = [];
-  const logger = {
-    info: () => {},
-    warn: (fields: object, message: string) => void logged.push({ fields, message }),
-  };
+async function warnings(root: string): Promise<object[]> {
+  const logged: object[] = [];
+  const logger = makeLogger('test', 'warn', { write: (line) => void logged.push(JSON.parse(line)) });
   await warnOfLowHostLimits(logger, root);
   return logged;
 }
@@ -38,10 +36,11 @@ test('low limits give one warning with the command that raises them, and are not
   await writeFile(pathOf('kernel.pid_max'), '32768\n');
   const command = 'sysctl -w fs.inotify.max_user_instances=2147483647 kernel.pid_max=4194304';
   expect(await warnings(root)).toEqual([
-    {
-      fields: { settings: { 'fs.inotify.max_user_instances': 128, 'kernel.pid_max': 32_768 }, command },
-      message: expect.stringContaining(command),
-    },
+    expect.objectContaining({
+      settings: { 'fs.inotify.max_user_instances': 128, 'kernel.pid_max': 32_768 },
+      command,
+      msg: expect.stringContaining(command),
+    }),
   ]);
   expect(await readFile(pathOf('kernel.pid_max'), 'utf8')).toBe('32768\n');
 });

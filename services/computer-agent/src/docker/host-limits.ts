@@ -2,7 +2,7 @@
 // computer is the host's root user. The kernel memory behind each counter is charged to the computer's cgroup, so the
 // memory limit bounds it, and the host-wide limit may be as high as the kernel allows. The agent changes none of them.
 import { readFile } from 'node:fs/promises';
-import type { HostLogger } from '../computer/logger.ts';
+import type { Logger } from '@switchyard/service';
 
 const INT_MAX = 2 ** 31 - 1;
 
@@ -21,7 +21,7 @@ export const HOST_LIMITS: Readonly<Record<string, number>> = {
  * Logs one warning that names each setting that is too low and the command that raises them.
  * @param root folder of the kernel's settings
  */
-export async function warnOfLowHostLimits(logger: HostLogger, root = '/proc/sys'): Promise<void> {
+export async function warnOfLowHostLimits(logger: Logger, root = '/proc/sys'): Promise<void> {
   const low: Record<string, number> = {};
   for (const [name, needed] of Object.entries(HOST_LIMITS)) {
     const value = await readFile(`${root}/${name.replaceAll('.', '/')}`, 'utf8').catch(() => undefined);

@@ -3,7 +3,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { constants, setPriority } from 'node:os';
 import { basename, join } from 'node:path';
-import type { HostLogger } from '../computer/logger.ts';
+import type { Logger } from '@switchyard/service';
 import { BYTES_PER_MB, INIT_PATH } from './container-config.ts';
 import { runProgram } from './host-programs.ts';
 
@@ -21,7 +21,7 @@ const REMOUNT_TIMEOUT_MS = 5_000;
  *
  * @param pid of the container's first process, as the engine's host numbers processes
  */
-export async function setHostSideLimits(pid: number, containerId: string, logger: HostLogger): Promise<void> {
+export async function setHostSideLimits(pid: number, containerId: string, logger: Logger): Promise<void> {
   const groups = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
   if (!groups.includes(containerId)) return;
   raisePriority(pid);

@@ -4,10 +4,9 @@ import { networkInterfaces } from 'node:os';
 import { Readable } from 'node:stream';
 import type { CreationProgress } from '@switchyard/contracts';
 import { createEgress, type Lookup, parseAllowList } from '@switchyard/egress';
-import { type HeldPlaces, linesOf, type Places } from '@switchyard/service';
+import { type HeldPlaces, type Logger, linesOf, type Places } from '@switchyard/service';
 import type Docker from 'dockerode';
 import { z } from 'zod';
-import type { HostLogger } from '../computer/logger.ts';
 import { imageArchive, tooLarge } from './image-archive.ts';
 import { ImageFailure, type ImageFailureReason } from './image-failure.ts';
 import type { ImageReference } from './image-reference.ts';
@@ -44,7 +43,7 @@ export interface ImagePullDeps {
   readonly turns: Places;
   /** Pulls of this host whose image the engine is receiving or unpacking. */
   readonly loading: Set<ImagePull>;
-  readonly logger: HostLogger;
+  readonly logger: Logger;
   /** Private networks (CIDR) that may contain registries. */
   readonly allowedNetworks?: readonly string[];
   readonly lookup?: Lookup;

@@ -2,9 +2,8 @@
 import { createHash } from 'node:crypto';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Lock } from '@switchyard/service';
+import { Lock, type Logger, type Repeating, repeat, systemClock } from '@switchyard/service';
 import type Docker from 'dockerode';
-import type { HostLogger } from '../computer/logger.ts';
 import { LABEL_AGENT } from './container-config.ts';
 import { installFirewall, isFirewallInstalled, removeFirewall } from './firewall.ts';
 
@@ -20,7 +19,7 @@ interface NetworkOptions {
   readonly mbitMax?: number | undefined;
   /** As in `FirewallOptions`. */
   readonly resolverFiles?: readonly string[] | undefined;
-  readonly logger: HostLogger;
+  readonly logger: Logger;
   readonly watchEveryMs?: number | undefined;
 }
 
@@ -39,7 +38,7 @@ export class BridgeNetwork {
   #isOpen = false;
   /** The bridge is on this host; otherwise the engine runs elsewhere. */
   #isHere = false;
-  #watch: NodeJS.Timeout | undefined;
+  #watch: Repeating | undefined;
 
   constructor(options: NetworkOptions) {
     this.name = networkName(options.agentId);
@@ -48,13 +47,10 @@ export class BridgeNetwork {
 
   /** Keeps the network and its firewall in place from now on. Returns at once. Call once. */
   guard(): void {
-    const { logger, watchEveryMs = WATCH_EVERY_MS } = this.#options;
-    const restore = () =>
-      void this.restore().catch((error: unknown) =>
-        logger.warn({ err: error }, 'Network of computers not created or checked; trying again'),
-      );
-    restore();
-    this.#watch = setInterval(restore, watchEveryMs).unref();
+    const { logger, watchEveryMs: everyMs = WATCH_EVERY_MS } = this.#options;
+    const failed = 'Network of computers not created or checked; trying again';
+    void this.restore().catch((error: unknown) => logger.warn({ err: error }, failed));
+    this.#watch = repeat({ everyMs, clock: systemClock, logger, failed }, () => this.restore());
   }
 
   /**
@@ -66,8 +62,8 @@ export class BridgeNetwork {
   }
 
   /** Removes rules and network, unless a container still uses the network or it was never opened. */
-  close(): Promise<void> {
-    clearInterval(this.#watch);
+  async close(): Promise<void> {
+    await this.#watch?.stop();
     return this.#lock.run(async () => {
       if (!this.#isOpen) return;
       try {

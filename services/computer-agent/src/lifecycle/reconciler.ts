@@ -1,7 +1,7 @@
 // Reconciles records with Docker at start and every ten seconds: finishes interrupted transitions, notices ended
 // containers, and removes containers without a record after a grace period.
 import type { ComputerRecord } from '@switchyard/contracts';
-import { type Clock, Lock, type Logger } from '@switchyard/service';
+import { type Clock, Lock, type Logger, type Repeating, repeat } from '@switchyard/service';
 import type { ComputerHost, ListedContainer } from '../computer/computer-host.ts';
 import type { ComputerRecords, RecordEntry } from '../store/computer-records.ts';
 import type { Computers } from './computers.ts';
@@ -24,9 +24,7 @@ export class Reconciler {
   /** Containers without a record -> since when. */
   readonly #orphans = new Map<string, number>();
   readonly #oneAtATime = new Lock();
-  #cancel: (() => void) | null = null;
-  #round: Promise<void> = Promise.resolve();
-  #stopped = false;
+  #rounds: Repeating | undefined;
   readonly #found = Promise.withResolvers<void>();
   /** Before `found`, this agent gets no requests, so its list of records is accurate. */
   #firstRound = true;
@@ -45,20 +43,13 @@ export class Reconciler {
 
   /** Reconciles every RECONCILE_MS from now on. */
   start(): void {
-    if (this.#stopped) return;
-    this.#cancel = this.#deps.clock.after(RECONCILE_MS, () => {
-      this.#round = this.reconcile()
-        .catch((error: unknown) =>
-          this.#deps.logger.warn({ err: error }, 'records and Docker could not be compared'),
-        )
-        .then(() => this.start());
-    });
+    const { clock, logger } = this.#deps;
+    const failed = 'records and Docker could not be compared';
+    this.#rounds = repeat({ everyMs: RECONCILE_MS, clock, logger, failed }, () => this.reconcile());
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#cancel?.();
-    await this.#round;
+    await this.#rounds?.stop();
   }
 
   /** Runs one round. A computer that fails is logged and tried again in the next round. */

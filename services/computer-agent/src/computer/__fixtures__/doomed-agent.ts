@@ -1,5 +1,6 @@
 // An agent that starts a command and is then killed: argv is the data directory, the agent's id, the container, the
 // exec's id and the command. It says `started` once the command has written something.
+import { makeLogger } from '@switchyard/service';
 import Docker from 'dockerode';
 import { openComputerHost } from '../open-computer-host.ts';
 
@@ -14,7 +15,7 @@ const host = await openComputerHost({
   agentId,
   dataDirectory,
   docker: new Docker(),
-  logger: { info: () => {}, warn: () => {} },
+  logger: makeLogger('test', 'silent'),
   // Computers that run already need no image.
   standardImage: { name: 'none', ensure: () => new Promise(() => {}) },
   burst: { cpu: 4, memoryMb: 2048 },

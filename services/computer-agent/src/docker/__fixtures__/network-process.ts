@@ -4,13 +4,14 @@
 //   messages in: 'lower', 'raise' (its firewall)    out: { name, unprotected, port }, 'done'
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { makeLogger } from '@switchyard/service';
 import Docker from 'dockerode';
 import { removeFirewall, installFirewall } from '../firewall.ts';
 import { BridgeNetwork } from '../network.ts';
 
 const [socketPath = '', agentId = '', resolverFile] = process.argv.slice(2);
 const docker = new Docker({ socketPath });
-const logger = { info: () => {}, warn: () => {} };
+const logger = makeLogger('test', 'silent');
 const network = new BridgeNetwork({
   docker,
   agentId,

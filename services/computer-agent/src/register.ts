@@ -11,11 +11,8 @@ import {
 } from '@switchyard/contracts';
 import { streamCreation } from './operations/computer-create-stream.ts';
 import { streamExecInComputer } from './operations/computer-exec-stream.ts';
-import { readInComputer } from './operations/computer-file-read.ts';
-import { writeInComputer } from './operations/computer-file-write.ts';
-import { connectToPort } from './operations/computer-port.ts';
-import { openTerminal } from './operations/computer-terminal.ts';
-import { uploadIntoComputer } from './operations/computer-upload.ts';
+import { connectToPort, openTerminal } from './operations/connections.ts';
+import { readInComputer, uploadIntoComputer, writeInComputer } from './operations/files.ts';
 import { type OperationDeps, serveRequests } from './operations/requests.ts';
 
 export function register(service: ServiceHost, hostId: string, deps: OperationDeps): void {

@@ -1,20 +1,24 @@
-// Sends a file of a running computer's /workspace, a range of it, or a folder listing.
+// The streams that read and write files of a running computer's /workspace.
 import type { CallHandler, IncomingCall } from '@switchyard/bus';
 import {
   type HostFileReadHead,
   type HostFileReadReply,
   hostFileReadHead,
+  hostFileWriteHead,
+  hostUploadHead,
   resolveRange,
   ServiceError,
   type WorkspaceFolder,
+  type WorkspaceWritten,
 } from '@switchyard/contracts';
 import { listFolder, type OpenFile, readBytes } from '../computer/open-entry.ts';
-import { absolutePath, workspaceNames } from '../computer/workspace-path.ts';
-import { read } from '../lifecycle/use-run.ts';
+import { absolutePath, workspaceFile, workspaceNames, workspacePath } from '../computer/workspace-path.ts';
+import { read, upload } from '../lifecycle/use-run.ts';
 import type { OperationDeps } from './requests.ts';
 
 const NOTHING = Buffer.alloc(0);
 
+/** Sends a file, a range of it, or a folder listing. */
 export function readInComputer({ computers }: OperationDeps): CallHandler {
   return async (call) => {
     const head = hostFileReadHead.parse(call.head);
@@ -27,6 +31,29 @@ export function readInComputer({ computers }: OperationDeps): CallHandler {
       const folder: WorkspaceFolder = { object: 'folder', path, ...(await listFolder(entry)) };
       call.end(null, Buffer.from(JSON.stringify(folder)));
     });
+  };
+}
+
+/** Writes a file from the edge, atomically. */
+export function writeInComputer({ computers }: OperationDeps): CallHandler {
+  return async (call) => {
+    const { org, id, path, bytes: promised, ...condition } = hostFileWriteHead.parse(call.head);
+    const to = workspaceFile(path);
+    const computer = await computers.find(org, id);
+    const expected = { bytes: promised ?? undefined };
+    const { bytes, sha256 } = await upload(computer, to, call.body(), expected, condition);
+    call.end({ path: to.absolute, bytes, sha256 } satisfies WorkspaceWritten);
+  };
+}
+
+/** Writes a stored file, sent by control, atomically. */
+export function uploadIntoComputer({ computers }: OperationDeps): CallHandler {
+  return async (call) => {
+    const { org, id, path, filename, bytes, sha256 } = hostUploadHead.parse(call.head);
+    const target = workspacePath(path, filename);
+    const computer = await computers.find(org, id);
+    await upload(computer, target, call.body(), { bytes, sha256 });
+    call.end({ path: target.absolute, bytes });
   };
 }
 

@@ -36,15 +36,16 @@ interface CpuWeightsDeps {
   readonly logger: Logger;
 }
 
-export interface CpuWeights {
-  /** Watches a computer until its init closes the connection. @param cpu cores of its size */
-  watch(container: { readonly containerId: string; readonly init: InitClient }, cpu: number): void;
-}
+export type CpuWeights = ReturnType<typeof openCpuWeights>;
 
 /** Samples every watched computer once per SAMPLE_EVERY_MS and adjusts its weight when it becomes busy or rests. */
-export function openCpuWeights({ setShares, logger }: CpuWeightsDeps): CpuWeights {
+export function openCpuWeights({ setShares, logger }: CpuWeightsDeps) {
   return {
-    watch({ containerId, init }, cpu) {
+    /** Watches a computer until its init closes the connection. @param cpu cores of its size */
+    watch(
+      { containerId, init }: { readonly containerId: string; readonly init: InitClient },
+      cpu: number,
+    ): void {
       const detector = new BusyDetector();
       let before: { seconds: number; atMs: number } | undefined;
       let hasLessWeight = false; // as the engine was last asked; an attempt that failed is repeated

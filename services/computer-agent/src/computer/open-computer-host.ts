@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { type Logger, repeat, systemClock } from '@switchyard/service';
 import type Docker from 'dockerode';
 import type { SizeMb } from '../docker/container-config.ts';
-import { createEngine, type Engine } from '../docker/engine.ts';
+import { createEngine } from '../docker/engine.ts';
 import { createForeignImages } from '../docker/foreign-images.ts';
 import { warnOfLowHostLimits } from '../docker/host-limits.ts';
 import { closeMountSlots, openMountSlots } from '../docker/mounts.ts';
@@ -140,7 +140,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   });
 }
 
-async function engineOf(options: ComputerHostOptions): Promise<Engine> {
+async function engineOf(options: ComputerHostOptions) {
   const ipv6 = await access(IPV6_SETTINGS).then(
     () => true,
     () => false,

@@ -25,21 +25,19 @@ export interface Expected {
   readonly sha256?: string | undefined;
 }
 
-export interface Staging {
-  /**
-   * Writes the bytes of the source to a file.
-   * @throws ServiceError `computer_failed` if size or digest differ from what was expected, or the disk is full;
-   * errors of the source
-   */
-  receive(source: AsyncIterable<Uint8Array>, expected: Expected): Promise<StagedFile>;
-}
+export type Staging = Awaited<ReturnType<typeof openStaging>>;
 
-export async function openStaging(directory: string): Promise<Staging> {
+export async function openStaging(directory: string) {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   for (const name of await readdir(directory))
     await rm(join(directory, name), { recursive: true, force: true });
   return {
-    async receive(source, expected) {
+    /**
+     * Writes the bytes of the source to a file.
+     * @throws ServiceError `computer_failed` if size or digest differ from what was expected, or the disk is full;
+     * errors of the source
+     */
+    async receive(source: AsyncIterable<Uint8Array>, expected: Expected): Promise<StagedFile> {
       const path = join(directory, randomUUID());
       const discard = () => rm(path, { force: true });
       try {

@@ -12,18 +12,12 @@ interface TrashDeps {
   readonly memoryBytesMax?: number;
 }
 
-export interface Trash {
-  /**
-   * Takes a folder away, and removes it in the background. Does nothing if it does not exist. What cannot be removed is
-   * logged and left to the next agent.
-   */
-  take(folder: string): Promise<void>;
-}
+export type Trash = Awaited<ReturnType<typeof openTrash>>;
 
 export async function openTrash(
   directory: string,
   { logger, memoryBytesMax = RM_MEMORY_BYTES_MAX }: TrashDeps,
-): Promise<Trash> {
+) {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const removals = new Lock();
   const remove = (tree: string) =>
@@ -32,7 +26,11 @@ export async function openTrash(
       .catch((error: unknown) => logger.warn({ err: error, tree }, 'A deleted folder is left on the host'));
   for (const name of await readdir(directory)) void remove(join(directory, name));
   return {
-    async take(folder) {
+    /**
+     * Takes a folder away, and removes it in the background. Does nothing if it does not exist. What cannot be removed
+     * is logged and left to the next agent.
+     */
+    async take(folder: string): Promise<void> {
       // Rename first: a crash during the removal never leaves half a workspace under its id.
       const doomed = join(directory, `${basename(folder)}.${process.hrtime.bigint()}`);
       try {

@@ -51,27 +51,7 @@ export interface ContainerState {
   readonly oomKilled: boolean;
 }
 
-export interface Engine {
-  /** Creates, does not start. Returns Docker's id. */
-  create(spec: ContainerSpec): Promise<string>;
-  /** @throws if the engine's storage driver is not overlay2 */
-  writablePlaces(containerId: string): Promise<WritablePlaces>;
-  start(containerId: string): Promise<void>;
-  /** Gives a container another size in place. */
-  resize(containerId: string, size: SizeMb): Promise<void>;
-  /** Sets the CPU weight of a running container. */
-  setShares(containerId: string, shares: number): Promise<void>;
-  /** Sends SIGTERM, then SIGKILL after a grace period. Does nothing if the container is stopped or gone. */
-  stop(containerId: string): Promise<void>;
-  /** Resolves when it does not run, or is gone. */
-  ended(containerId: string): Promise<void>;
-  /** Kills and removes the container. Does nothing if it is gone. */
-  remove(containerId: string): Promise<void>;
-  /** Undefined if there is no such container of this agent. */
-  inspect(containerId: string): Promise<ContainerState | undefined>;
-  /** All containers of this agent, stopped ones included. */
-  list(): Promise<EngineContainer[]>;
-}
+export type Engine = ReturnType<typeof createEngine>;
 
 /** The cores, memory and data folder of an engine. @throws when it does not answer in time */
 export function engineInfo(
@@ -85,17 +65,19 @@ function answeredBy<T>(answer: Promise<T>, msMax: number): Promise<T> {
   return inTime(answer, msMax, late);
 }
 
-export function createEngine(options: EngineOptions): Engine {
+export function createEngine(options: EngineOptions) {
   const { docker, agentId, answerMsMax = ANSWER_MS_MAX } = options;
   /** A request that timed out may still be carried out; the reconciler handles the result. */
   const answered = <T>(answer: Promise<T>) => answeredBy(answer, answerMsMax);
   const unlessGone = <T>(answer: Promise<T>) => orGone(answered(answer));
   return {
-    async create(spec) {
+    /** Creates, does not start. Returns Docker's id. */
+    async create(spec: ContainerSpec): Promise<string> {
       const container = await answered(docker.createContainer(containerConfig(spec, options)));
       return container.id;
     },
-    async writablePlaces(containerId) {
+    /** @throws if the engine's storage driver is not overlay2 */
+    async writablePlaces(containerId: string): Promise<WritablePlaces> {
       const { GraphDriver, Mounts } = await answered(docker.getContainer(containerId).inspect());
       // Dockerode's types describe another driver.
       const { UpperDir: upper } = (GraphDriver?.Data ?? {}) as { readonly UpperDir?: string };
@@ -104,30 +86,37 @@ export function createEngine(options: EngineOptions): Engine {
       const volumes = Mounts.filter(({ Type }) => Type === 'volume').map(({ Source }) => Source);
       return { layer: dirname(upper), volumes };
     },
-    start: (containerId) => answered(docker.getContainer(containerId).start()),
-    async resize(containerId, size) {
+    start: (containerId: string): Promise<void> => answered(docker.getContainer(containerId).start()),
+    /** Gives a container another size in place. */
+    async resize(containerId: string, size: SizeMb): Promise<void> {
       await answered(docker.getContainer(containerId).update(guaranteed(size, options.burst)));
     },
-    async setShares(containerId, shares) {
+    /** Sets the CPU weight of a running container. */
+    async setShares(containerId: string, shares: number): Promise<void> {
       await answered(
         docker.getContainer(containerId).update({ CpuShares: Math.max(CPU_SHARES_MIN, Math.round(shares)) }),
       );
     },
-    async stop(containerId) {
+    /** Sends SIGTERM, then SIGKILL after a grace period. Does nothing if the container is stopped or gone. */
+    async stop(containerId: string): Promise<void> {
       await unlessGone(docker.getContainer(containerId).stop({ t: STOP_TIMEOUT_S }));
     },
-    async ended(containerId) {
+    /** Resolves when it does not run, or is gone. */
+    async ended(containerId: string): Promise<void> {
       await unlessGone(docker.getContainer(containerId).wait());
     },
-    async remove(containerId) {
+    /** Kills and removes the container. Does nothing if it is gone. */
+    async remove(containerId: string): Promise<void> {
       await unlessGone(docker.getContainer(containerId).remove({ force: true, v: true }));
     },
-    async inspect(containerId) {
+    /** Undefined if there is no such container of this agent. */
+    async inspect(containerId: string): Promise<ContainerState | undefined> {
       const found = await unlessGone(docker.getContainer(containerId).inspect());
       if (!found || found.Config.Labels[LABEL_AGENT] !== agentId) return undefined;
       return stateOf(found);
     },
-    async list() {
+    /** All containers of this agent, stopped ones included. */
+    async list(): Promise<EngineContainer[]> {
       const filters = { label: [`${LABEL_AGENT}=${agentId}`] };
       const found = await answered(docker.listContainers({ all: true, filters }));
       return found.map(({ Id, Labels, State }) => ({

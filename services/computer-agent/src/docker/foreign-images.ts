@@ -29,24 +29,10 @@ export interface ForeignImagesDeps extends Omit<ImagePullDeps, 'loading' | 'remo
   readonly memory: string;
 }
 
-export interface ForeignImages {
-  /**
-   * Makes an image present on this host and keeps it from being removed while `work` runs. Afterwards only a
-   * container made from it keeps it.
-   * @param work receives the image's name in the engine
-   * @throws ServiceError `image_unavailable` with the reason; nothing of the image is left then
-   */
-  use<T>(request: ImageRequest, work: (pinned: string) => Promise<T>): Promise<T>;
-  /**
-   * Removes pulled images that are not in use, when the host's disk is nearly full. A stopped computer has no
-   * container; its image is pulled again when it starts.
-   * @returns how many were removed
-   */
-  removeUnused(): Promise<number>;
-}
+export type ForeignImages = ReturnType<typeof createForeignImages>;
 
 /** Those of one host. */
-export function createForeignImages(deps: ForeignImagesDeps): ForeignImages {
+export function createForeignImages(deps: ForeignImagesDeps) {
   const { docker, memory } = deps;
   /** Repository -> number of current uses of its images. */
   const uses = new Map<string, number>();
@@ -72,7 +58,12 @@ export function createForeignImages(deps: ForeignImagesDeps): ForeignImages {
     return removed;
   };
   let removing: Promise<number> | null = null;
-  const removeUnused = () => {
+  /**
+   * Removes pulled images that are not in use, when the host's disk is nearly full. A stopped computer has no
+   * container; its image is pulled again when it starts.
+   * @returns how many were removed
+   */
+  const removeUnused = (): Promise<number> => {
     removing ??= removeAllUnused().finally(() => {
       removing = null;
     });
@@ -82,7 +73,13 @@ export function createForeignImages(deps: ForeignImagesDeps): ForeignImages {
   const pullDeps = { ...deps, removeUnused, turns, loading };
 
   return {
-    async use(request, work) {
+    /**
+     * Makes an image present on this host and keeps it from being removed while `work` runs. Afterwards only a
+     * container made from it keeps it.
+     * @param work receives the image's name in the engine
+     * @throws ServiceError `image_unavailable` with the reason; nothing of the image is left then
+     */
+    async use<T>(request: ImageRequest, work: (pinned: string) => Promise<T>): Promise<T> {
       const reference = parseImageReference(request.image);
       if (!reference) throw new Error(`control admitted ${request.image}, which is no image reference`);
       const { repository } = reference;

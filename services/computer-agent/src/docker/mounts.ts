@@ -10,21 +10,10 @@ const MOUNT_TIMEOUT_MS = 10_000;
 /** Maximum stacked mounts on one slot. */
 const UNMOUNTS_MAX = 8;
 
-export interface MountSlots {
-  /** Directory of a slot, to be mounted as the container's /workspace. */
-  directory(slot: string): string;
-  create(slot: string): Promise<void>;
-  /** Mounts `source` on the slot. */
-  mount(slot: string, source: string): Promise<void>;
-  /** Whether the slot shows `source`. */
-  shows(slot: string, source: string): Promise<boolean>;
-  /** Unmounts and removes the slot; keeps the mounted files. Does nothing if the slot is gone. */
-  remove(slot: string): Promise<void>;
-  list(): Promise<string[]>;
-}
+export type MountSlots = Awaited<ReturnType<typeof openMountSlots>>;
 
 /** @throws where this process may not mount: then containers get their workspace when they are created */
-export async function openMountSlots(path: string): Promise<MountSlots> {
+export async function openMountSlots(path: string) {
   await mkdir(path, { recursive: true, mode: 0o700 });
   const directory = await realpath(path); // as the kernel's table of mounts has it
   const own = (await mounts()).findLast(({ point }) => point === directory);
@@ -33,13 +22,15 @@ export async function openMountSlots(path: string): Promise<MountSlots> {
 
   const pathOf = (slot: string) => join(directory, slot);
   return {
+    /** Directory of a slot, to be mounted as the container's /workspace. */
     directory: pathOf,
-    async create(slot) {
-      await mkdir(pathOf(slot), { mode: 0o755 });
-    },
-    mount: (slot, source) => bindByCommand(source, pathOf(slot)),
-    shows: (slot, source) => isSameFile(pathOf(slot), source),
-    async remove(slot) {
+    create: (slot: string): Promise<void> => mkdir(pathOf(slot), { mode: 0o755 }),
+    /** Mounts `source` on the slot. */
+    mount: (slot: string, source: string): Promise<void> => bindByCommand(source, pathOf(slot)),
+    /** Whether the slot shows `source`. */
+    shows: (slot: string, source: string): Promise<boolean> => isSameFile(pathOf(slot), source),
+    /** Unmounts and removes the slot; keeps the mounted files. Does nothing if the slot is gone. */
+    async remove(slot: string): Promise<void> {
       // If the parent mount is shared as well (systemd hosts), each mount appears twice in the table and one unmount
       // removes both. So read the table again.
       for (let unmounts = 0; (await mountPoints()).includes(pathOf(slot)); unmounts += 1) {
@@ -55,7 +46,7 @@ export async function openMountSlots(path: string): Promise<MountSlots> {
         });
       });
     },
-    list: () => readdir(directory),
+    list: (): Promise<string[]> => readdir(directory),
   };
 }
 

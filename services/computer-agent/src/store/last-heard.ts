@@ -3,14 +3,9 @@
 import { stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-export interface LastHeard {
-  /** As an earlier agent left it, milliseconds since the epoch; the current time if there was none. */
-  readonly before: number;
-  /** The host was heard just now. */
-  write(now: number): Promise<void>;
-}
+export type LastHeard = Awaited<ReturnType<typeof openLastHeard>>;
 
-export async function openLastHeard(folder: string, now: number): Promise<LastHeard> {
+export async function openLastHeard(folder: string, now: number) {
   const path = join(folder, 'last-heard');
   const before = await stat(path).then(
     (file) => Math.round(file.mtimeMs),
@@ -18,7 +13,9 @@ export async function openLastHeard(folder: string, now: number): Promise<LastHe
   );
   if (before === null) await writeFile(path, '');
   return {
+    /** As an earlier agent left it, milliseconds since the epoch; the current time if there was none. */
     before: before ?? now,
-    write: (at) => utimes(path, at / 1000, at / 1000),
+    /** The host was heard just now. */
+    write: (at: number) => utimes(path, at / 1000, at / 1000),
   };
 }

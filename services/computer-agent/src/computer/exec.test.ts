@@ -102,10 +102,9 @@ test('a cwd that is not there is the caller’s error, not an exit code', async 
   });
 });
 
-test('a command of 65,536 bytes runs, one with a NUL character is refused', async () => {
+test('a command of 65,536 bytes runs', async () => {
   const command = `echo ${'x'.repeat(65_536 - 5)}`;
   expect((await run(computer, command)).outputBytes).toBe(65_536 - 4);
-  await expect(run(computer, 'a\0b')).rejects.toMatchObject({ code: 'invalid_request', param: 'command' });
 });
 
 test('output over the limit is cut, and counted to its end', async () => {

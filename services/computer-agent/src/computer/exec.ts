@@ -13,7 +13,7 @@ export interface ExecOptions {
    * knows is not run again: the call attaches to the first exec.
    */
   readonly id: string;
-  /** Run by bash if the image has it, otherwise by sh. The contract limits its size (`execRequest`). */
+  /** Run by bash if the image has it, otherwise by sh. The contract (`execRequest`) checks it, `cwd` and `env`. */
   readonly command: string;
   /** After this time the whole process tree is killed and the result has `timedOut`. */
   readonly timeoutMs: number;

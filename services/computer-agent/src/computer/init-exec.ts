@@ -25,14 +25,16 @@ export interface FirstFrame {
   readonly payload: Buffer;
 }
 
-/** The frame that starts an exec. @throws ServiceError `invalid_request` that names the option */
+/**
+ * The frame that starts an exec. The init closes the connection on an id or a frame that is too long, which would look
+ * like the computer's end.
+ * @throws ServiceError `invalid_request`
+ */
 export function startFrame(options: ExecOptions): FirstFrame {
-  checkExec(options);
-  const { id, command, timeoutMs, outputBytesMax, cwd = '', env = {}, stdin, keep: kept = false } = options;
-  const streamed = options.consume !== undefined;
-  const payload = encodeStart({ id, command, cwd, env, timeoutMs, outputBytesMax, stdin, streamed, kept });
-  // The init closes the connection on larger frames, which would look like the computer's end. The kernel's limit
-  // is lower.
+  const { id } = options;
+  if (id.length === 0 || Buffer.byteLength(id) > EXEC_ID_BYTES_MAX || id.includes('\0'))
+    throw new TypeError(`not the id of an exec: ${id}`);
+  const payload = encodeStart(options);
   if (payload.length > FRAME_PAYLOAD_BYTES_MAX)
     throw new ServiceError('invalid_request', 'command and environment are too big together', {
       param: 'env',
@@ -108,22 +110,6 @@ function withCredit(
 function joined(chunks: Buffer[]): Buffer {
   const [only] = chunks;
   return chunks.length === 1 && only ? only : Buffer.concat(chunks);
-}
-
-/** Refuses what the init's frames cannot carry. */
-function checkExec({ id, command, cwd, env }: ExecOptions): void {
-  const refuse = (param: string, message: string): never => {
-    throw new ServiceError('invalid_request', message, { param });
-  };
-  if (id.length === 0 || Buffer.byteLength(id) > EXEC_ID_BYTES_MAX || id.includes('\0'))
-    throw new TypeError(`not the id of an exec: ${id}`);
-  if (command.includes('\0')) refuse('command', 'command must not hold a zero byte');
-  if (cwd?.includes('\0')) refuse('cwd', 'cwd must not hold a zero byte');
-  for (const [name, value] of Object.entries(env ?? {})) {
-    if (name === '' || /[=\0]/.test(name))
-      refuse('env', 'env has a name that is empty or holds "=" or a zero byte');
-    if (value.includes('\0')) refuse('env', `env.${name} must not hold a zero byte`);
-  }
 }
 
 /** Request parameter at fault for each failure caused by the caller; other failures are the computer's. */

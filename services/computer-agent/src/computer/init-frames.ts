@@ -1,4 +1,5 @@
 // Frames between the agent and a computer's init; ../../init/protocol.h describes them.
+import type { ExecOptions, ExecResult, KnownExec } from './exec.ts';
 
 export const PROTOCOL_VERSION = 4;
 export const EXEC_ID_BYTES_MAX = 64;
@@ -33,31 +34,19 @@ export function encodeFrame(
   return frame;
 }
 
-interface StartPayload {
-  readonly id: string;
-  readonly command: string;
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly timeoutMs: number;
-  readonly outputBytesMax: number;
-  readonly stdin: Uint8Array | undefined;
-  readonly streamed: boolean;
-  readonly kept: boolean;
-}
-
 /** No string may contain a zero byte. */
-export function encodeStart(start: StartPayload): Buffer {
-  const env = environmentOf(start.env);
+export function encodeStart(start: ExecOptions): Buffer {
+  const env = environmentOf(start.env ?? {});
   const numbers = Buffer.alloc(16);
   numbers.writeUInt32LE(start.timeoutMs, 0);
   numbers.writeUInt32LE(start.outputBytesMax, 4);
   numbers.writeUInt32LE(env.length, 8);
   const flags =
     (start.stdin ? START_FLAGS.hasStdin : 0) |
-    (start.streamed ? START_FLAGS.streamed : 0) |
-    (start.kept ? START_FLAGS.kept : 0);
+    (start.consume ? START_FLAGS.streamed : 0) |
+    (start.keep ? START_FLAGS.kept : 0);
   numbers.writeUInt32LE(flags, 12);
-  const strings = encodeStrings([start.id, start.command, start.cwd, ...env]);
+  const strings = encodeStrings([start.id, start.command, start.cwd ?? '', ...env]);
   return Buffer.concat([numbers, strings, start.stdin ?? Buffer.alloc(0)]);
 }
 
@@ -118,17 +107,7 @@ export function decodeFiles(payload: Buffer): (string | null)[] {
   return files;
 }
 
-interface ExecEnd {
-  readonly exitCode: number;
-  readonly signal: number | null;
-  readonly timedOut: boolean;
-  readonly truncated: boolean;
-  readonly cancelled: boolean;
-  readonly outputBytes: number;
-  readonly durationMs: number;
-}
-
-export function decodeEnd(payload: Buffer): ExecEnd {
+export function decodeEnd(payload: Buffer): Omit<ExecResult, 'output'> {
   const status = payload.readUInt32LE(0);
   const flags = payload.readUInt32LE(4);
   const signal = status & SIGNAL_BITS;
@@ -154,7 +133,7 @@ export function decodeFailure(payload: Buffer): { code: string; message: string 
   return { code, message };
 }
 
-export function decodeList(payload: Buffer): { id: string; running: boolean; kept: boolean }[] {
+export function decodeList(payload: Buffer): KnownExec[] {
   return payload
     .toString('utf8')
     .split('\0')

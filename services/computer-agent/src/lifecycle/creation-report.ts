@@ -4,49 +4,36 @@ import { type CreationProgress, NOTHING_TO_PULL } from '@switchyard/contracts';
 import type { Computer } from './computer.ts';
 import { Paced } from './paced.ts';
 
-/** Interval between writes of the record. */
-const RECORDED_EVERY_MS = 1_000;
-/** Interval between messages to the caller. */
-const NOTIFIED_EVERY_MS = 250;
+const REPORTED_EVERY_MS = 500;
 
 export type OnProgress = (progress: CreationProgress) => void;
 
 export class CreationReport {
   readonly #computer: Computer;
   readonly #onProgress: OnProgress;
-  readonly #recording: Paced<CreationProgress>;
-  readonly #notifying: Paced<CreationProgress>;
-  /** Resolves after the first write of the record, so that the caller finds the computer once it gets its id. */
-  readonly #recorded = Promise.withResolvers<void>();
+  readonly #reporting: Paced<CreationProgress>;
   #latest: CreationProgress | null = null;
 
   /** @param computer under its lock until `settle` */
   constructor(computer: Computer, onProgress: OnProgress = () => {}) {
-    const { clock } = computer.deps;
     this.#computer = computer;
     this.#onProgress = onProgress;
-    this.#recording = new Paced({
-      everyMs: RECORDED_EVERY_MS,
-      clock,
-      pass: (progress) => this.#record(progress),
-    });
-    this.#notifying = new Paced({
-      everyMs: NOTIFIED_EVERY_MS,
-      clock,
-      pass: (progress) => this.#recorded.promise.then(() => onProgress(progress)),
+    this.#reporting = new Paced({
+      everyMs: REPORTED_EVERY_MS,
+      clock: computer.deps.clock,
+      pass: (progress) => this.#report(progress),
     });
   }
 
   /** Reports progress of the pull. */
   pulling(progress: CreationProgress): void {
     this.#latest = progress;
-    this.#recording.give(progress);
-    this.#notifying.give(progress);
+    this.#reporting.give(progress);
   }
 
   /** The pull has succeeded or failed. Resolves when no write is in progress. */
-  async settle(): Promise<void> {
-    await Promise.all([this.#recording.stop(), this.#notifying.stop()]);
+  settle(): Promise<void> {
+    return this.#reporting.stop();
   }
 
   /** Reports that the image is present. @returns progress for the record; null if nothing was pulled */
@@ -60,12 +47,15 @@ export class CreationReport {
     return this.#latest && progress;
   }
 
-  /** Ignores a record removed by control and an unavailable store: the next required write reports them. */
-  async #record(progress: CreationProgress): Promise<void> {
+  /**
+   * Writes the record first, so that the caller finds the computer once it gets its id. Ignores a record removed by
+   * control and an unavailable store: the next required write reports them.
+   */
+  async #report(progress: CreationProgress): Promise<void> {
     const { id, deps } = this.#computer;
     await this.#computer.write({ progress }).catch((error: unknown) => {
       deps.logger.warn({ err: error, computer: id }, 'how far a pull is could not be written down');
     });
-    this.#recorded.resolve();
+    this.#onProgress(progress);
   }
 }

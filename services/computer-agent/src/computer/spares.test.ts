@@ -49,23 +49,3 @@ test('an empty pool does not put off its filling for those who found none', asyn
   clearInterval(asking);
   expect(pool.claim()).toBeDefined();
 });
-
-test('a spare whose making hangs is given up at the limit, replaced, and destroyed if it is finished later', async () => {
-  const hanging = Promise.withResolvers<string>();
-  const destroyed = Promise.withResolvers<string>();
-  const answers = [hanging.promise, Promise.resolve('second')];
-  pool = new Spares({
-    name: 'container',
-    size: 1,
-    make: () => answers.shift()!,
-    makeMsMax: 10,
-    destroy: async (spare) => destroyed.resolve(spare),
-    activity: createExecActivity(),
-    logger,
-  });
-  pool.start();
-  await pool.filled();
-  expect(pool.claim()).toBe('second');
-  hanging.resolve('first');
-  expect(await destroyed.promise).toBe('first');
-});

@@ -4,13 +4,11 @@
 // bounds this wait. Making a container uses a core for a quarter of a second, which would slow running commands and
 // the first command of the new computer.
 import { setTimeout as delay } from 'node:timers/promises';
-import { inTime, type Logger } from '@switchyard/service';
+import type { Logger } from '@switchyard/service';
 import type { ExecActivity } from './exec-activity.ts';
 
 const QUIET_WAIT_MS_MAX = 2_000;
 const RETRY_DELAY_MS = 5_000;
-/** Longer than the engine calls for one container, which wait up to a minute each. Then the next one is made. */
-const MAKE_MS_MAX = 300_000;
 /** Pause between the last claim and making the next one. */
 const REFILL_PAUSE_MS = 500;
 
@@ -19,9 +17,8 @@ interface SparesDeps<T> {
   readonly name: string;
   /** Target number. */
   readonly size: number;
+  /** Each of its steps must end in time: the next one is made after it. */
   readonly make: () => Promise<T>;
-  /** Time for making one. Default: five minutes. */
-  readonly makeMsMax?: number | undefined;
   readonly destroy: (spare: T) => Promise<void>;
   /** Resolves when a spare has become useless: it is destroyed and replaced. */
   readonly ended?: (spare: T) => Promise<void>;
@@ -93,13 +90,13 @@ export class Spares<T> {
   }
 
   async #fill(isWanted: () => boolean): Promise<void> {
-    const { name, destroy, activity, logger } = this.#deps;
+    const { name, make, destroy, activity, logger } = this.#deps;
     while (isWanted()) {
       await this.#pauseAfterClaim();
       await activity.quiet(QUIET_WAIT_MS_MAX);
       if (!isWanted()) return;
       try {
-        const spare = await this.#make();
+        const spare = await make();
         if (this.#closing.signal.aborted) await destroy(spare);
         else this.#add(spare);
       } catch (error) {
@@ -107,14 +104,6 @@ export class Spares<T> {
         await this.#pause(RETRY_DELAY_MS);
       }
     }
-  }
-
-  /** A spare that is finished too late is destroyed: another takes its place. */
-  #make(): Promise<T> {
-    const { name, make, makeMsMax = MAKE_MS_MAX, destroy } = this.#deps;
-    const late = () => new Error(`Making a ${name} took longer than ${makeMsMax / 1_000} s`);
-    const destroyLate = (spare: T) => void destroy(spare).catch(() => {}); // the reconciler removes what is left
-    return inTime(make(), makeMsMax, late, destroyLate);
   }
 
   /** The wait is bounded by the number of spares: each claim leaves one fewer. */

@@ -5,7 +5,6 @@ import type { HostHeartbeat } from '@switchyard/contracts';
 import { type Clock, type Logger, type Repeating, repeat } from '@switchyard/service';
 import type { ComputerHost } from './computer/computer-host.ts';
 import type { Capacity } from './lifecycle/capacity.ts';
-import type { HostOrders } from './lifecycle/host-orders.ts';
 import type { BillableClock } from './metering/billable-clock.ts';
 import type { LastHeard } from './store/last-heard.ts';
 
@@ -16,7 +15,8 @@ interface HeartbeatDeps {
   readonly hosts: Bucket<HostHeartbeat>;
   readonly host: ComputerHost;
   readonly capacity: Capacity;
-  readonly orders: Pick<HostOrders, 'follow'>;
+  /** Reads the operator's order for this host. */
+  readonly followOrder: () => Promise<void>;
   readonly billable: BillableClock;
   readonly lastHeard: LastHeard;
   readonly clock: Clock;
@@ -46,8 +46,8 @@ export class Heartbeat {
   }
 
   async beat({ cordoned = false } = {}): Promise<void> {
-    const { hostId, hosts, host, capacity, orders, billable, lastHeard, clock } = this.#deps;
-    await orders.follow().catch(() => {}); // if unreadable, the last order stays in force
+    const { hostId, hosts, host, capacity, followOrder, billable, lastHeard, clock } = this.#deps;
+    await followOrder().catch(() => {}); // if unreadable, the last order stays in force
     await capacity.disk.measure();
     const image = host.imageStatus();
     const { total, used, disk } = capacity;

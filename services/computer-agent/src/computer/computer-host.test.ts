@@ -292,12 +292,12 @@ until [ -e listens ]; do sleep 0.01; done`,
     const up = Promise.withResolvers<void>();
     const running = run(computer, 'echo up; sleep 60', { consume: () => up.resolve() });
     const outcome = running.then(
-      ({ signal }) => signal,
+      ({ exitCode }) => exitCode,
       (error) => error.code,
     );
     await up.promise;
     await computer.stop();
-    expect([15, 'computer_failed']).toContain(await outcome);
+    expect([128 + 15, 'computer_failed']).toContain(await outcome);
     await expect(run(computer, 'true')).rejects.toMatchObject({ code: 'computer_failed' });
   });
 

@@ -57,7 +57,7 @@ export function openCpuWeights({ setShares, logger }: CpuWeightsDeps) {
         if (cores !== undefined) detector.sample(cores);
         const { busy } = detector;
         if (busy === hasLessWeight) return;
-        await setShares(containerId, sharesOf(cpu) * (busy ? BUSY_SHARE : 1));
+        await setShares(containerId, sharesOf(cpu * (busy ? BUSY_SHARE : 1)));
         hasLessWeight = busy;
       };
       const failed = `CPU weight of container ${containerId} not adjusted`;

@@ -221,10 +221,10 @@ describe('an agent that starts', () => {
   });
 });
 
-test('switched off, computers write into folders, and it is said', async () => {
+test('without disks, computers write into folders, and it is said', async () => {
   const warnings: string[] = [];
   const logger = makeLogger('test', 'warn', { write: (line) => void warnings.push(line) });
-  testHost = await openTestHost({ disks: 'off', logger });
+  testHost = await openTestHost({ diskGb: 0, disks: 'auto', logger });
   const { id, computer } = await testHost.createComputer();
   await run(computer, 'echo plain > file');
   const folder = join(testHost.options.dataDirectory, 'workspaces', 'files', id);

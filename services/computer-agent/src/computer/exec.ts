@@ -49,8 +49,6 @@ export interface ExecResult {
   readonly truncated: boolean;
   /** Exit code from the kernel, or 128 + signal number. If it is unknown, exec rejects. */
   readonly exitCode: number;
-  /** Number of the signal that ended the command; null if it exited. */
-  readonly signal: number | null;
   readonly timedOut: boolean;
   readonly cancelled: boolean;
   /** From the fork to the end of the command, by the init's monotonic clock. */

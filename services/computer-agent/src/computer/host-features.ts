@@ -13,7 +13,7 @@ import type { SystemDisks } from './system-disks.ts';
 const VERIFY_TIMEOUT_MS = 30_000;
 
 /** Disk policy. `required`: the host takes no computers if it cannot mount disks. */
-export const DISK_POLICIES = ['required', 'auto', 'off'] as const;
+export const DISK_POLICIES = ['required', 'auto'] as const;
 export type DiskPolicy = (typeof DISK_POLICIES)[number];
 
 /** Message of the 503 answer. */
@@ -70,22 +70,18 @@ export class HostFeatures {
   }
 
   get #hasDisks(): boolean {
-    return this.mounts && this.#mayUseDisks;
-  }
-
-  get #mayUseDisks(): boolean {
-    return this.#deps.policy !== 'off' && this.#deps.disks.unusable === null;
+    return this.mounts && this.#deps.disks.unusable === null;
   }
 
   /** Finds out what works. May be repeated. */
   async prove(): Promise<void> {
-    const { disks, logger, policy } = this.#deps;
+    const { disks, logger } = this.#deps;
     if (disks.unusable !== null) await disks.prove();
     this.#proven = await this.#probe();
     if (this.#hasDisks) logger.info({}, 'each new computer has a disk of its own');
     else
       logger.warn(
-        { reason: policy === 'off' ? 'switched off' : disks.unusable },
+        { reason: disks.unusable },
         'computers write into folders of this host: NOTHING limits how much, but its disk',
       );
     if (this.lacksDisks)
@@ -97,9 +93,9 @@ export class HostFeatures {
 
   /** Tries with a system disk first, then without one. */
   async #probe(): Promise<Proven> {
-    const { slots, logger } = this.#deps;
+    const { slots, disks, logger } = this.#deps;
     if (!slots) return { mounts: false, systemDisks: false };
-    for (const systemDisks of this.#mayUseDisks ? [true, false] : [false]) {
+    for (const systemDisks of disks.unusable === null ? [true, false] : [false]) {
       try {
         await this.#verify(slots, systemDisks);
         return { mounts: true, systemDisks };

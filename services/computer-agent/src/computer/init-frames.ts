@@ -110,10 +110,8 @@ export function decodeFiles(payload: Buffer): (string | null)[] {
 export function decodeEnd(payload: Buffer): Omit<ExecResult, 'output'> {
   const status = payload.readUInt32LE(0);
   const flags = payload.readUInt32LE(4);
-  const signal = status & SIGNAL_BITS;
   return {
     exitCode: exitCodeOf(status),
-    signal: signal === 0 ? null : signal,
     timedOut: (flags & FLAGS.timedOut) !== 0,
     truncated: (flags & FLAGS.truncated) !== 0,
     cancelled: (flags & FLAGS.cancelled) !== 0,

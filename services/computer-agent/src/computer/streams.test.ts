@@ -170,7 +170,7 @@ describe('a port', () => {
     stream.write(randomBytes(16)); // which it does not read: its death resets the connection
     const outcome = readAll(stream).catch((error: unknown) => error);
     await run(computer, 'pkill -9 -f "[s]7010|createServer"');
-    expect((await serving).signal).toBe(9);
+    expect((await serving).exitCode).toBe(128 + 9);
     const end = await outcome;
     expect(end instanceof Buffer ? end.length : end).toEqual(expect.anything());
     await expect(openPort(port, never)).rejects.toMatchObject({ code: 'port_unreachable' });

@@ -30,7 +30,7 @@ const CAPABILITIES = [
 const CPU_PERIOD_US = 100_000;
 export const CPU_SHARES_PER_CORE = 1024;
 /** The kernel accepts no less. */
-export const CPU_SHARES_MIN = 2;
+const CPU_SHARES_MIN = 2;
 export const BYTES_PER_MB = 1024 * 1024;
 /**
  * Limits that the kernel counts per user. Root in all computers is the same user, so they are low enough to leave

@@ -7,7 +7,6 @@ import {
   BYTES_PER_MB,
   type ContainerDefaults,
   type ContainerSpec,
-  CPU_SHARES_MIN,
   CPU_SHARES_PER_CORE,
   containerConfig,
   guaranteed,
@@ -93,9 +92,7 @@ export function createEngine(options: EngineOptions) {
     },
     /** Sets the CPU weight of a running container. */
     async setShares(containerId: string, shares: number): Promise<void> {
-      await answered(
-        docker.getContainer(containerId).update({ CpuShares: Math.max(CPU_SHARES_MIN, Math.round(shares)) }),
-      );
+      await answered(docker.getContainer(containerId).update({ CpuShares: shares }));
     },
     /** Sends SIGTERM, then SIGKILL after a grace period. Does nothing if the container is stopped or gone. */
     async stop(containerId: string): Promise<void> {

@@ -12,9 +12,9 @@ import { ServiceError } from '@switchyard/contracts';
 import { isImagePresent } from '@switchyard/sandbox-computer';
 import { Places } from '@switchyard/service';
 import type Docker from 'dockerode';
-import { ImageFailure, type ImageFailureReason } from './image-failure.ts';
 import { ImagePull, type ImagePullDeps, type ImageRequest, NO_ROOM } from './image-pull.ts';
 import { type ImageReference, parseImageReference } from './image-reference.ts';
+import { ImageFailure, type ImageFailureReason } from './image-registry.ts';
 
 /**
  * Pulls of a host at the same time; further ones wait. The agent decompresses and checks each layer itself, between the

@@ -4,8 +4,13 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import { ImageFailure } from './image-failure.ts';
-import type { Descriptor, ImageRegistry, RemoteConfig, RemoteImage } from './image-registry.ts';
+import {
+  type Descriptor,
+  ImageFailure,
+  type ImageRegistry,
+  type RemoteConfig,
+  type RemoteImage,
+} from './image-registry.ts';
 import { BLOCK_BYTES, entryCounter } from './tar-entries.ts';
 
 const CONFIG_NAME = 'config.json';

@@ -8,15 +8,19 @@ import { type HeldPlaces, type Logger, linesOf, type Places } from '@switchyard/
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import { imageArchive, tooLarge } from './image-archive.ts';
-import { ImageFailure, type ImageFailureReason } from './image-failure.ts';
 import type { ImageReference } from './image-reference.ts';
-import { ImageRegistry, type RemoteConfig, type RemoteImage } from './image-registry.ts';
+import {
+  ImageFailure,
+  type ImageFailureReason,
+  ImageRegistry,
+  type RemoteConfig,
+  type RemoteImage,
+} from './image-registry.ts';
 import { PullProgress } from './pull-progress.ts';
 
 const PULL_TIMEOUT_MS = 300_000;
 /** A pull without progress for this time is given up. */
 const STALLED_MS_MAX = 60_000;
-const LOG_EVERY_MS = 5_000;
 const BYTES_PER_GB = 1024 ** 3;
 /** Characters of a digest by which the engine names a layer that it unpacks. */
 const SHORT_ID_CHARS = 12;
@@ -76,7 +80,6 @@ export class ImagePull {
   readonly #abort = new AbortController();
   readonly #timeout: NodeJS.Timeout;
   #stalled: NodeJS.Timeout | undefined;
-  #loggedAt = Number.NEGATIVE_INFINITY;
   #turn: HeldPlaces | undefined;
   #isHandedOver = false;
   /** What the engine will unpack; 0 until its room is reserved. */
@@ -232,14 +235,9 @@ export class ImagePull {
   /** Called after each step. */
   #onProgress(): void {
     if (this.#abort.signal.aborted) return; // the engine unpacks, and the caller has disconnected
-    const { hasRoom, logger } = this.#deps;
-    const { image, onPull } = this.#request;
     this.#restartStallTimer();
-    onPull?.(this.#progress.now);
-    if (!hasRoom()) this.#abort.abort(new ImageFailure('no_room', NO_ROOM));
-    if (performance.now() - this.#loggedAt < LOG_EVERY_MS) return;
-    this.#loggedAt = performance.now();
-    logger.info({ image, progress: String(this.#progress) }, 'Pulling an image');
+    this.#request.onPull?.(this.#progress.now);
+    if (!this.#deps.hasRoom()) this.#abort.abort(new ImageFailure('no_room', NO_ROOM));
   }
 
   #restartStallTimer(): void {

@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Egress, EgressResponse } from '@switchyard/egress';
 import { expect, test } from 'vitest';
-import { ImageFailure } from './image-failure.ts';
-import { ImageRegistry } from './image-registry.ts';
+import { ImageFailure, ImageRegistry } from './image-registry.ts';
 
 const MANIFEST_BYTES = 3.9 * 1024 * 1024;
 const ORIGIN = 'https://registry.test';

@@ -4,8 +4,29 @@ import { createHash } from 'node:crypto';
 import { boundedList, type ServiceError } from '@switchyard/contracts';
 import type { Egress, EgressResponse } from '@switchyard/egress';
 import { z } from 'zod';
-import { ImageFailure, type ImageFailureReason } from './image-failure.ts';
 import type { ImageReference } from './image-reference.ts';
+
+/** Why an image cannot be pulled: `details.reason` of `image_unavailable`. */
+export type ImageFailureReason =
+  | 'private_registry'
+  | 'not_found'
+  | 'unauthorized'
+  | 'rate_limited'
+  | 'wrong_platform'
+  | 'too_large'
+  | 'no_room'
+  | 'stalled'
+  | 'too_slow'
+  | 'failed';
+
+export class ImageFailure extends Error {
+  readonly reason: ImageFailureReason;
+
+  constructor(reason: ImageFailureReason, why: string, cause?: unknown) {
+    super(why, { cause });
+    this.reason = reason;
+  }
+}
 
 const BYTES_PER_MIB = 1024 * 1024;
 const MANIFEST_BYTES_MAX = 4 * BYTES_PER_MIB;

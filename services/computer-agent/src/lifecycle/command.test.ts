@@ -18,7 +18,6 @@ describe('results', () => {
     outputBytes: 3,
     truncated: false,
     exitCode: 7,
-    signal: null,
     timedOut: false,
     cancelled: false,
     durationMs: 12.4,

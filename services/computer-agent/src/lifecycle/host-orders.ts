@@ -15,34 +15,21 @@ interface HostOrdersDeps {
   readonly logger: Logger;
 }
 
-export class HostOrders {
-  readonly #deps: HostOrdersDeps;
+/** While the bus is away the last order stays in force. */
+export async function followHostOrder(deps: HostOrdersDeps): Promise<void> {
+  const { hostId, orders, capacity, logger } = deps;
+  const order = (await orders.get(hostId))?.value.order ?? null;
+  if (order !== capacity.order) logger.info({ order: order ?? 'none' }, 'an operator’s order for this host');
+  capacity.order = order;
+  if (order === 'drain') stopComputers(deps);
+}
 
-  constructor(deps: HostOrdersDeps) {
-    this.#deps = deps;
-  }
-
-  /** While the bus is away the last order stays in force. */
-  async follow(): Promise<void> {
-    const { hostId, orders, capacity, logger } = this.#deps;
-    const order = (await orders.get(hostId))?.value.order ?? null;
-    if (order !== capacity.order)
-      logger.info({ order: order ?? 'none' }, 'an operator’s order for this host');
-    capacity.order = order;
-    if (order === 'drain') this.#stopComputers();
-  }
-
-  /** Runs in the background; computers that cannot be stopped now are tried again with the next heartbeat. */
-  #stopComputers(): void {
-    const { computers, logger } = this.#deps;
-    for (const computer of computers.all()) {
-      if (computer.record.state !== 'running' || computer.changing) continue;
-      shutDownComputer(computer).catch((error: unknown) => {
-        logger.warn(
-          { err: error, computer: computer.id },
-          'a computer of a drained host could not be stopped',
-        );
-      });
-    }
+/** Runs in the background; computers that cannot be stopped now are tried again with the next heartbeat. */
+function stopComputers({ computers, logger }: HostOrdersDeps): void {
+  for (const computer of computers.all()) {
+    if (computer.record.state !== 'running' || computer.changing) continue;
+    shutDownComputer(computer).catch((error: unknown) => {
+      logger.warn({ err: error, computer: computer.id }, 'a computer of a drained host could not be stopped');
+    });
   }
 }

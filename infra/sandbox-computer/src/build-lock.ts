@@ -1,95 +1,44 @@
-// One builder at a time on this machine; the others wait and report its progress.
+// One builder at a time on this machine; the others wait.
 //
-// The lock is a listening socket in Linux's abstract name space. The kernel frees it when its process ends, so there is
-// no stale lock. Waiting processes connect to it and read one line of progress at a time; when the connection ends,
-// they try to take the lock.
+// A child process holds the lock of a file. It ends with this process, so there is no stale lock.
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { connect, createServer, type Server, type Socket } from 'node:net';
-import { createInterface } from 'node:readline';
+import { join } from 'node:path';
 import type Docker from 'dockerode';
+import { WORK_PARENT } from './work-directory.ts';
 
 interface BuildLockOptions {
   /** Builders with the same name exclude each other. */
   readonly name: string;
+  /** Aborting it ends the wait. */
   readonly signal: AbortSignal;
-  /** Receives the progress of another builder. */
-  readonly onProgress: (message: string) => void;
 }
 
-/** Builders of the same engine exclude each other. */
+/** Builders of the same engine and user exclude each other: another user may not open the file of the lock. */
 export async function buildLockName(docker: Docker): Promise<string> {
   const { ID } = (await docker.info()) as { ID: string };
-  return createHash('sha256').update(ID).digest('hex').slice(0, 16);
+  return createHash('sha256').update(`${ID} ${process.getuid?.()}`).digest('hex').slice(0, 16);
 }
 
-/**
- * Runs `work` while holding the lock. After each wait for another builder it calls `isDone`; if that returns true, it
- * skips `work`.
- */
-export async function withBuildLock(
-  { name, signal, onProgress }: BuildLockOptions,
-  isDone: () => Promise<boolean>,
-  work: (tell: (message: string) => void) => Promise<void>,
-): Promise<void> {
-  const address = `\0switchyard-build-${name}`;
-  for (;;) {
-    signal.throwIfAborted();
-    const server = await tryListen(address);
-    if (!server) {
-      await followBuilder(address, signal, onProgress);
-      continue;
-    }
-    const listeners = new Set<Socket>();
-    let latest = '';
-    server.on('connection', (socket) => {
-      listeners.add(socket);
-      socket.on('error', () => {});
-      socket.on('close', () => listeners.delete(socket));
-      if (latest) socket.write(`${latest}\n`);
-    });
-    try {
-      if (await isDone()) return;
-      await work((message) => {
-        latest = message.replaceAll('\n', ' ');
-        for (const socket of listeners) socket.write(`${latest}\n`);
-      });
-      return;
-    } finally {
-      server.close();
-      for (const socket of listeners) socket.destroy();
-    }
-  }
-}
-
-/** Undefined if another process has the lock. */
-async function tryListen(address: string): Promise<Server | undefined> {
-  const server = createServer();
-  server.listen(address);
-  try {
-    await once(server, 'listening');
-    return server;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return undefined;
-    throw error;
-  }
-}
-
-async function followBuilder(
-  address: string,
-  signal: AbortSignal,
-  onProgress: (message: string) => void,
-): Promise<void> {
-  const socket = connect(address);
-  const closed = Promise.withResolvers<void>();
-  socket.on('close', () => closed.resolve());
-  socket.on('error', () => {}); // the builder has just ended: 'close' follows
-  const lines = createInterface({ input: socket });
-  lines.on('line', onProgress);
-  lines.on('error', () => {}); // it passes on the socket's
-  const stop = () => socket.destroy();
+/** Runs `work` while holding the lock. @throws the reason of the signal, and what `work` throws */
+export async function withBuildLock<T>(
+  { name, signal }: BuildLockOptions,
+  work: () => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  const file = join(WORK_PARENT, `switchyard-build-${name}.lock`);
+  const holder = spawn('flock', [file, 'sh', '-c', 'echo; exec cat'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const stop = () => holder.kill();
   signal.addEventListener('abort', stop, { once: true });
-  if (signal.aborted) stop();
-  await closed.promise;
-  signal.removeEventListener('abort', stop);
+  try {
+    const failed = once(holder, 'error').then(([error]) => Promise.reject(error as Error));
+    const { done } = await Promise.race([holder.stdout[Symbol.asyncIterator]().next(), failed]);
+    signal.throwIfAborted();
+    if (done) throw new Error(`${file} cannot be locked`);
+    return await work();
+  } finally {
+    signal.removeEventListener('abort', stop);
+    holder.stdin.destroy();
+  }
 }

@@ -15,7 +15,6 @@ interface Site {
   readonly workDirectory: string;
   /** Where the Dockerfile and what it copies belong: a folder of the work directory that does not exist yet. */
   readonly contextDirectory: string;
-  readonly onProgress: (message: string) => void;
 }
 
 interface BuiltImageOptions {
@@ -25,7 +24,7 @@ interface BuiltImageOptions {
   /** Of everything that goes into the image. */
   readonly hash: string;
   readonly signal: AbortSignal;
-  /** Receives the progress in words at each step, also of another builder. Not called if the image exists. */
+  /** Receives the progress in words at each step. Not called if the image exists. */
   readonly onProgress: (message: string) => void;
   /** Writes the build context and returns the arguments of the Dockerfile. */
   readonly prepare: (site: Site) => Promise<Readonly<Record<string, string>>>;
@@ -41,25 +40,21 @@ export async function ensureBuiltImage(options: BuiltImageOptions): Promise<bool
   const { docker, tag, hash, signal, onProgress, prepare, inWords } = options;
   const isThere = async () => (await inspectImage(docker, tag))?.Config.Labels?.[LABEL_RECIPE] === hash;
   if (await isThere()) return false;
-  let built = false;
   const name = await buildLockName(docker);
-  await withBuildLock({ name, signal, onProgress }, isThere, async (tell) => {
-    const tellAll = (message: string) => {
-      tell(message);
-      onProgress(message);
-    };
+  onProgress(`${tag}: waiting for other builds on this host`);
+  return withBuildLock({ name, signal }, async () => {
+    if (await isThere()) return false;
     const before = await inspectImage(docker, tag);
     await withWorkDirectory(name, async (workDirectory) => {
       const contextDirectory = join(workDirectory, 'context');
-      const buildArguments = await prepare({ workDirectory, contextDirectory, onProgress: tellAll });
+      const buildArguments = await prepare({ workDirectory, contextDirectory });
       const onLine = (line: string) => {
         const words = inWords(line);
-        if (words !== undefined) tellAll(words);
+        if (words !== undefined) onProgress(words);
       };
       const labels = { [LABEL_RECIPE]: hash };
       await buildImage({ docker, contextDirectory, tag, buildArguments, labels, signal, onLine });
     });
-    built = true;
     const after = await inspectImage(docker, tag);
     // The image of an older recipe; it stays while a container uses it.
     if (before && before.Id !== after?.Id)
@@ -67,6 +62,6 @@ export async function ensureBuiltImage(options: BuiltImageOptions): Promise<bool
         .getImage(before.Id)
         .remove()
         .catch(() => {});
+    return true;
   });
-  return built;
 }

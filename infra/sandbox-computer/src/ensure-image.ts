@@ -3,11 +3,11 @@ import type Docker from 'dockerode';
 import { ensureBase } from './base-image.ts';
 import { writeBuildContext } from './build-context.ts';
 import { proxyArguments } from './build-image.ts';
-import { PREPARING, stepInWords } from './build-progress.ts';
 import { ensureBuiltImage } from './ensure-built-image.ts';
 import { readRecipe } from './recipe.ts';
 
 export const IMAGE = 'switchyard/sandbox-computer:latest';
+const BUILDING = 'building the standard computer image';
 
 export interface EnsureImageOptions {
   readonly docker: Docker;
@@ -26,26 +26,18 @@ export async function ensureImage(options: EnsureImageOptions): Promise<{ built:
   const recipe = await readRecipe(docker, env);
   const built = await ensureBuiltImage({
     ...{ docker, tag: IMAGE, hash: recipe.hash, signal, onProgress, inWords: stepInWords },
-    async prepare(site) {
-      site.onProgress(PREPARING);
-      const { workDirectory, contextDirectory } = site;
-      const failing = new AbortController();
-      const limits = AbortSignal.any([signal, failing.signal]);
-      // Both write below one directory, so the second ends before the directory is removed.
-      const orEndBoth = async <T>(work: Promise<T>): Promise<T> => {
-        try {
-          return await work;
-        } catch (error) {
-          failing.abort(error);
-          throw error;
-        }
-      };
-      const context = orEndBoth(writeBuildContext(recipe, contextDirectory, limits));
-      const found = orEndBoth(ensureBase({ docker, apt: recipe.apt, workDirectory, signal: limits }));
-      await Promise.allSettled([context, found]);
-      failing.signal.throwIfAborted();
-      return { BASE: await found, ...proxyArguments(recipe.apt.proxy, env) };
+    async prepare({ workDirectory, contextDirectory }) {
+      onProgress(`${BUILDING}: preparing its base`);
+      await writeBuildContext(recipe, contextDirectory, signal);
+      const base = await ensureBase({ docker, apt: recipe.apt, workDirectory, signal });
+      return { BASE: base, ...proxyArguments(recipe.apt.proxy, env) };
     },
   });
   return { built };
+}
+
+/** From the builder's line `Step 7/10 : RUN …`: "building the standard computer image: step 7 of 10". */
+export function stepInWords(line: string): string | undefined {
+  const [, step, steps] = /^Step (\d+)\/(\d+) :/.exec(line) ?? [];
+  return step === undefined ? undefined : `${BUILDING}: step ${step} of ${steps}`;
 }

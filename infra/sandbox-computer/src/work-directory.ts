@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 /** Not /tmp: it may be small, in memory, or without devices, which debootstrap needs. */
-const PARENT = '/var/tmp';
+export const WORK_PARENT = '/var/tmp';
 
 /**
  * Runs `work` with an empty directory, which is removed afterwards. Removes other directories of the same name first,
@@ -17,10 +17,10 @@ export async function withWorkDirectory<T>(
   work: (directory: string) => Promise<T>,
 ): Promise<T> {
   const prefix = `switchyard-build-${name}-`;
-  for (const left of await readdir(PARENT)) {
-    if (left.startsWith(prefix)) await remove(join(PARENT, left));
+  for (const left of await readdir(WORK_PARENT)) {
+    if (left.startsWith(prefix)) await remove(join(WORK_PARENT, left));
   }
-  const directory = await mkdtemp(join(PARENT, prefix));
+  const directory = await mkdtemp(join(WORK_PARENT, prefix));
   try {
     return await work(directory);
   } finally {

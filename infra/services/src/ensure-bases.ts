@@ -91,10 +91,10 @@ async function ensureOne(
   await ensureBuiltImage({
     ...{ docker, tag: own, hash, signal, onProgress: doing },
     inWords: (line) => (line.startsWith('Step ') ? `${own}: ${line}` : undefined),
-    async prepare({ workDirectory, contextDirectory, onProgress }) {
-      onProgress(`${own}: its Debian base`);
+    async prepare({ workDirectory, contextDirectory }) {
+      doing(`${own}: its Debian base`);
       const debian = await ensureBase({ docker, apt: host.apt, workDirectory, signal });
-      onProgress(`${own}: collecting what goes into it`);
+      doing(`${own}: collecting what goes into it`);
       await mkdir(contextDirectory);
       await writeFile(join(contextDirectory, 'Dockerfile'), dockerfile);
       await writeSystem(host, join(contextDirectory, 'system'));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { stepInWords } from './build-progress.ts';
+import { stepInWords } from './ensure-image.ts';
 
 test('the builder’s step reads as a sentence, and its other lines change nothing', () => {
   expect(stepInWords('Step 7/10 : RUN apt-get update')).toBe(

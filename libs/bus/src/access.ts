@@ -9,6 +9,7 @@ import {
   FILE_STORE_SUBJECT,
   HOST_EVENTS_STREAM,
   type HostOperationName,
+  type HostStreamName,
   type OperationName,
   RECEIPTS_STREAM,
   VIDEO_CONTENT_SUBJECT,
@@ -97,8 +98,8 @@ export const OPERATION_CALLERS: Readonly<Record<OperationName, Services>> = {
   'logs.get': EDGE,
 };
 
-/** Who calls the operations of computer hosts. */
-export const HOST_OPERATION_CALLERS: Readonly<Record<HostOperationName, Services>> = {
+/** Who calls computer hosts. */
+export const HOST_CALLERS: Readonly<Record<HostOperationName | HostStreamName, Services>> = {
   create: ['control'],
   start: EDGE,
   stop: ['edge', 'control'],
@@ -108,9 +109,16 @@ export const HOST_OPERATION_CALLERS: Readonly<Record<HostOperationName, Services
   'exec-list': EDGE,
   'file-delete': EDGE,
   metrics: EDGE,
+  'create-stream': ['control'],
+  upload: ['control'],
+  'exec-stream': EDGE,
+  'file-read': EDGE,
+  'file-write': EDGE,
+  port: EDGE,
+  terminal: EDGE,
 };
 
-/** Who makes the calls whose bodies are streams. access.test.ts holds this to the subjects of the contracts. */
+/** Who makes other calls whose bodies are streams. permissions.test.ts holds this to the subjects of the contracts. */
 export const STREAM_CALLERS: Readonly<Record<string, Services>> = {
   'model-router.v1.*.call': EDGE,
   [COUNT_TOKENS_SUBJECT]: EDGE,
@@ -119,13 +127,6 @@ export const STREAM_CALLERS: Readonly<Record<string, Services>> = {
   [FILE_STORE_SUBJECT]: EDGE,
   [FILE_CONTENT_SUBJECT]: EDGE,
   'control.v1.computers.create-stream': EDGE,
-  'computer-agent.v1.*.create-stream': ['control'],
-  'computer-agent.v1.*.upload': ['control'],
-  'computer-agent.v1.*.exec-stream': EDGE,
-  'computer-agent.v1.*.file-read': EDGE,
-  'computer-agent.v1.*.file-write': EDGE,
-  'computer-agent.v1.*.port': EDGE,
-  'computer-agent.v1.*.terminal': EDGE,
 };
 
 /**

@@ -1,8 +1,8 @@
 import * as contracts from '@switchyard/contracts';
 import { expect, test } from 'vitest';
-import { STREAM_CALLERS } from './access.ts';
+import { HOST_CALLERS, STREAM_CALLERS } from './access.ts';
 import { calleeOf } from './call-subjects.ts';
-import { HOST_SERVICE, permissionsOf, SERVICE_NAMES } from './permissions.ts';
+import { HOST_SERVICE, permissionsOf, SERVICE_NAMES, type ServiceName } from './permissions.ts';
 
 /** NATS' own rule: `*` is one token, `>` is one or more. */
 function covers(pattern: string, subject: string): boolean {
@@ -19,20 +19,27 @@ const allows = (patterns: readonly string[], subject: string) =>
 const HOST = 'host_a';
 const userOf = (service: (typeof SERVICE_NAMES)[number]) => (service === HOST_SERVICE ? HOST : service);
 
-/** Every call subject that the contracts name, in constants `*_SUBJECT` and functions `*Subject`. */
+const ofHosts = Object.entries(HOST_CALLERS).map(
+  ([verb, services]) => [`${HOST_SERVICE}.v1.*.${verb}`, services] as const,
+);
+const callers: Readonly<Record<string, readonly ServiceName[]>> = {
+  ...STREAM_CALLERS,
+  ...Object.fromEntries(ofHosts),
+};
+/** Every call subject that the contracts name, in constants `*_SUBJECT` and functions, and those of a host. */
 const callSubjects = Object.entries(contracts).flatMap(([name, value]) => {
   if (name.endsWith('_SUBJECT')) return [String(value)];
   if (name === 'modelCallSubject') return [contracts.modelCallSubject('language')];
-  if (/^host\w+Subject$/.test(name)) return [(value as (host: string) => string)(HOST)];
   return [];
 });
+for (const [pattern] of ofHosts) callSubjects.push(pattern.replace('*', HOST));
 
-test('every call whose body is a stream has callers, and its service may serve it', () => {
-  expect(callSubjects.length).toBeGreaterThanOrEqual(Object.keys(STREAM_CALLERS).length);
+test('every call whose body is a stream, or goes to a host, has callers, and its service may serve it', () => {
+  expect(callSubjects.length).toBeGreaterThanOrEqual(Object.keys(callers).length);
   for (const subject of callSubjects) {
-    const pattern = Object.keys(STREAM_CALLERS).find((each) => covers(each, subject));
+    const pattern = Object.keys(callers).find((each) => covers(each, subject));
     expect(pattern, subject).toBeDefined();
-    for (const service of STREAM_CALLERS[pattern!]!)
+    for (const service of callers[pattern!]!)
       expect(allows(permissionsOf(service, userOf(service)).publish, subject), subject).toBe(true);
     const service = subject.split('.')[0] as (typeof SERVICE_NAMES)[number];
     expect(allows(permissionsOf(service, calleeOf(subject)).subscribe, subject), subject).toBe(true);

@@ -5,7 +5,6 @@ import {
   EVENT_STREAMS,
   eventSubjectOfHost,
   HOST_EVENTS_STREAM,
-  type HostOperationName,
   hostSubject,
   type OperationName,
   operationPattern,
@@ -17,7 +16,7 @@ import {
 import {
   BUCKET_USERS,
   EVENT_PUBLISHERS,
-  HOST_OPERATION_CALLERS,
+  HOST_CALLERS,
   HOST_SERVICE,
   OBJECT_STORE_USERS,
   OPERATION_CALLERS,
@@ -79,7 +78,7 @@ function calls(service: ServiceName, user: string): string[] {
     ...namesFor(OPERATION_CALLERS, service).map((name) =>
       operationPattern(name as OperationName, ALL_PLACES, user),
     ),
-    ...namesFor(HOST_OPERATION_CALLERS, service).map((verb) => hostSubject('*', verb as HostOperationName)),
+    ...namesFor(HOST_CALLERS, service).map((verb) => hostSubject('*', verb as keyof typeof HOST_CALLERS)),
     ...namesFor(STREAM_CALLERS, service),
   ];
 }

@@ -26,14 +26,6 @@ export type HostTerminalHead = z.infer<typeof hostTerminalHead>;
 export const hostTerminalEnd = z.object({ exit_code: z.int() });
 export type HostTerminalEnd = z.infer<typeof hostTerminalEnd>;
 
-export function hostPortSubject(hostId: string): string {
-  return `computer-agent.v1.${hostId}.port`;
-}
-
-export function hostTerminalSubject(hostId: string): string {
-  return `computer-agent.v1.${hostId}.terminal`;
-}
-
 /** A text message of a client's to its terminal. */
 export const terminalMessage = z.strictObject({
   type: z.literal('resize'),

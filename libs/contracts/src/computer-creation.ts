@@ -29,8 +29,3 @@ export const CREATION_STREAM_SUBJECT = 'control.v1.computers.create-stream';
 /** Head of control's answer. */
 export const creationHead = z.object({ computer_id: idOf('computer') });
 export type CreationHead = z.infer<typeof creationHead>;
-
-/** A host's; its head is the request of the host operation `create`. */
-export function hostCreationStreamSubject(hostId: string): string {
-  return `computer-agent.v1.${hostId}.create-stream`;
-}

@@ -56,10 +56,6 @@ export type HostExecHead = z.infer<typeof hostExecHead>;
 export const hostExecEnd = execResult.pick({ exit_code: true, duration_ms: true, truncated: true });
 export type HostExecEnd = z.infer<typeof hostExecEnd>;
 
-export function hostExecStreamSubject(hostId: string): string {
-  return `computer-agent.v1.${hostId}.exec-stream`;
-}
-
 /** What the host operation `exec` takes. `resume`: the command was asked for before under this request id; only its result is wanted. */
 export const hostExecRequest = z.object({
   id: z.string(),

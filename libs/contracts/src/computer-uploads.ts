@@ -37,7 +37,3 @@ export const hostUploadHead = z.object({
   sha256: z.string(),
 });
 export type HostUploadHead = z.infer<typeof hostUploadHead>;
-
-export function hostUploadSubject(hostId: string): string {
-  return `computer-agent.v1.${hostId}.upload`;
-}

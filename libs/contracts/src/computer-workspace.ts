@@ -111,11 +111,3 @@ export function namesTag(list: string, tag: string | null): boolean {
   const named = list.split(',').map((one) => one.trim());
   return tag !== null && named.some((one) => one === '*' || one.replace(/^W\//, '') === tag);
 }
-
-export function hostFileReadSubject(hostId: string): string {
-  return `computer-agent.v1.${hostId}.file-read`;
-}
-
-export function hostFileWriteSubject(hostId: string): string {
-  return `computer-agent.v1.${hostId}.file-write`;
-}

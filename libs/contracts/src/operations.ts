@@ -304,6 +304,16 @@ export type HostOperationResponse<N extends HostOperationName> = z.infer<
   (typeof HOST_OPERATIONS)[N]['response']
 >;
 
-export function hostSubject(hostId: string, verb: HostOperationName): string {
+/** Calls of a host whose bodies are streams. The head of `create-stream` is the request of `create`. */
+export type HostStreamName =
+  | 'create-stream'
+  | 'exec-stream'
+  | 'file-read'
+  | 'file-write'
+  | 'port'
+  | 'terminal'
+  | 'upload';
+
+export function hostSubject(hostId: string, verb: HostOperationName | HostStreamName): string {
   return `computer-agent.v1.${hostId}.${verb}`;
 }

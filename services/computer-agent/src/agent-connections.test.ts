@@ -3,13 +3,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { type ByteSource, openReply } from '@switchyard/bus';
-import {
-  encodeTerminalKeys,
-  encodeTerminalSize,
-  hostPortSubject,
-  hostTerminalEnd,
-  hostTerminalSubject,
-} from '@switchyard/contracts';
+import { encodeTerminalKeys, encodeTerminalSize, hostSubject, hostTerminalEnd } from '@switchyard/contracts';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
   openTestAgent,
@@ -60,7 +54,7 @@ const toPort = (id: string, port: number, body: ByteSource, signal?: AbortSignal
   openReply(
     installation.bus,
     {
-      subject: hostPortSubject(testAgent.agent.hostId),
+      subject: hostSubject(testAgent.agent.hostId, 'port'),
       head: { request_id: 'req_x', org: 'org_test', id, port },
       body,
     },
@@ -71,7 +65,7 @@ const toTerminal = (id: string, body: ByteSource, signal?: AbortSignal) =>
   openReply(
     installation.bus,
     {
-      subject: hostTerminalSubject(testAgent.agent.hostId),
+      subject: hostSubject(testAgent.agent.hostId, 'terminal'),
       head: { request_id: 'req_x', org: 'org_test', id, cols: 80, rows: 24 },
       body,
     },

@@ -3,7 +3,7 @@
 // gets a wrong exit code, promised results are kept, and no command runs on that should be stopped.
 import { once } from 'node:events';
 import { openReply, requestHost } from '@switchyard/bus';
-import { type ExecRequest, hostExecStreamSubject } from '@switchyard/contracts';
+import { type ExecRequest, hostSubject } from '@switchyard/contracts';
 import { expect, test } from 'vitest';
 import type { TestAgent } from './test-agent.ts';
 import type { AgentProcess } from './test-agent-process.ts';
@@ -153,7 +153,7 @@ const askWhole = ({ hostId }: Pick<AgentProcess, 'hostId'>, id: string, body: Ex
 /** Reads the end of the stream as the edge does. */
 async function askStreamed({ hostId }: AgentProcess, id: string, body: ExecRequest): Promise<unknown> {
   const reply = await openReply(agents.installation.bus, {
-    subject: hostExecStreamSubject(hostId),
+    subject: hostSubject(hostId, 'exec-stream'),
     head: { request_id: EXEC_ID, org: ORG, id },
     body: Buffer.from(JSON.stringify(body)),
   });

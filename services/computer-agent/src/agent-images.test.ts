@@ -5,7 +5,7 @@ import {
   type CreationProgress,
   computerObject,
   creationProgress,
-  hostCreationStreamSubject,
+  hostSubject,
   NOTHING_TO_PULL,
   recordKey,
 } from '@switchyard/contracts';
@@ -77,7 +77,7 @@ async function streamCreation(image: string) {
   const record = newTestRecord(testAgent.agent.hostId, defaultLimits(), { image });
   const { org, id } = record;
   await installation.computers.create(recordKey(record), record);
-  const subject = hostCreationStreamSubject(testAgent.agent.hostId);
+  const subject = hostSubject(testAgent.agent.hostId, 'create-stream');
   const reply = await openReply(installation.bus, { subject, head: { org, id, limited: false } });
   const reported: CreationProgress[] = [];
   const ended = (async () => {

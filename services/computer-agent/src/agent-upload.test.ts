@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { openReply } from '@switchyard/bus';
-import { type HostUploadHead, hostUploadSubject, ServiceError, uploadResult } from '@switchyard/contracts';
+import { type HostUploadHead, hostSubject, ServiceError, uploadResult } from '@switchyard/contracts';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
   diskOf,
@@ -52,7 +52,7 @@ async function upload(id: string, body: Uint8Array | AsyncIterable<Uint8Array>, 
     bytes: CONTENT.length,
     sha256: hash('sha256', CONTENT),
   };
-  const call = { subject: hostUploadSubject(testAgent.agent.hostId), head, body };
+  const call = { subject: hostSubject(testAgent.agent.hostId, 'upload'), head, body };
   const reply = await openReply(installation.bus, call, signal);
   return uploadResult.parse(await reply.end);
 }

@@ -2,12 +2,7 @@
 // controls: answers, charges, and automatic stops.
 import { access, readdir, readFile, rm } from 'node:fs/promises';
 import { openReply, requestHost } from '@switchyard/bus';
-import {
-  type ComputerRecord,
-  type ExecRequest,
-  hostExecStreamSubject,
-  recordKey,
-} from '@switchyard/contracts';
+import { type ComputerRecord, type ExecRequest, hostSubject, recordKey } from '@switchyard/contracts';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { deleteComputer } from './lifecycle/transitions.ts';
 import { minuteCost } from './metering/minutes.ts';
@@ -417,7 +412,7 @@ describe('commands', () => {
     const [bytes, timeout] = [700_000, CUT_AFTER_S]; // more than the bus takes before it is read
     const command = `head -c ${bytes} /dev/zero; sleep 1000`;
     const { body } = await openReply(installation.bus, {
-      subject: hostExecStreamSubject(testAgent.agent.hostId),
+      subject: hostSubject(testAgent.agent.hostId, 'exec-stream'),
       head: { request_id: 'req_late', org: 'org_test', id },
       body: Buffer.from(JSON.stringify({ command, timeout } satisfies ExecRequest)),
     });

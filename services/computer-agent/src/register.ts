@@ -1,14 +1,6 @@
 // What this host serves on the bus, and by whom: the only wiring list.
 import type { ServiceHost } from '@switchyard/bus';
-import {
-  hostCreationStreamSubject,
-  hostExecStreamSubject,
-  hostFileReadSubject,
-  hostFileWriteSubject,
-  hostPortSubject,
-  hostTerminalSubject,
-  hostUploadSubject,
-} from '@switchyard/contracts';
+import { hostSubject } from '@switchyard/contracts';
 import { streamCreation } from './operations/computer-create-stream.ts';
 import { streamExecInComputer } from './operations/computer-exec-stream.ts';
 import { connectToPort, openTerminal } from './operations/connections.ts';
@@ -17,11 +9,11 @@ import { type OperationDeps, serveRequests } from './operations/requests.ts';
 
 export function register(service: ServiceHost, hostId: string, deps: OperationDeps): void {
   serveRequests(service, hostId, deps);
-  service.stream(hostCreationStreamSubject(hostId), streamCreation(deps));
-  service.stream(hostFileReadSubject(hostId), readInComputer(deps));
-  service.stream(hostFileWriteSubject(hostId), writeInComputer(deps));
-  service.stream(hostExecStreamSubject(hostId), streamExecInComputer(deps));
-  service.stream(hostPortSubject(hostId), connectToPort(deps));
-  service.stream(hostTerminalSubject(hostId), openTerminal(deps));
-  service.stream(hostUploadSubject(hostId), uploadIntoComputer(deps));
+  service.stream(hostSubject(hostId, 'create-stream'), streamCreation(deps));
+  service.stream(hostSubject(hostId, 'file-read'), readInComputer(deps));
+  service.stream(hostSubject(hostId, 'file-write'), writeInComputer(deps));
+  service.stream(hostSubject(hostId, 'exec-stream'), streamExecInComputer(deps));
+  service.stream(hostSubject(hostId, 'port'), connectToPort(deps));
+  service.stream(hostSubject(hostId, 'terminal'), openTerminal(deps));
+  service.stream(hostSubject(hostId, 'upload'), uploadIntoComputer(deps));
 }

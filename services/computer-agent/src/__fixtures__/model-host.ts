@@ -5,8 +5,8 @@ import { rm } from 'node:fs/promises';
 import { openReply, requestHost } from '@switchyard/bus';
 import {
   type ComputerRecord,
+  hostSubject,
   type HostUploadHead,
-  hostUploadSubject,
   recordKey,
   toComputerObject,
 } from '@switchyard/contracts';
@@ -108,7 +108,7 @@ export class ModelHost {
       bytes: content.length,
       sha256: hash('sha256', content),
     };
-    const subject = hostUploadSubject(this.#agent.hostId);
+    const subject = hostSubject(this.#agent.hostId, 'upload');
     const reply = await openReply(this.installation.bus, { subject, head, body: content });
     await reply.end;
   }

@@ -4,7 +4,7 @@ import {
   type CreationHead,
   computerObject,
   HOST_CREATE_TIMEOUT_MS,
-  hostCreationStreamSubject,
+  hostSubject,
   OPERATIONS,
 } from '@switchyard/contracts';
 import type { ComputerOperations } from '../computers/computer-operations.ts';
@@ -15,7 +15,7 @@ export function streamCreation(deps: ComputerOperations): CallHandler {
   return async (call) => {
     const request = await readRequest(call, OPERATIONS['computers.create'].request);
     const computer = await create(request, call, async (host, beginning, signal) => {
-      const subject = hostCreationStreamSubject(host);
+      const subject = hostSubject(host, 'create-stream');
       const timeoutMs = HOST_CREATE_TIMEOUT_MS;
       const reply = await openReply(deps.bus, { subject, head: beginning, timeoutMs }, signal);
       call.setHead({ computer_id: beginning.id } satisfies CreationHead);

@@ -5,7 +5,7 @@ import type { OperationContext } from '@switchyard/bus';
 import { openReply } from '@switchyard/bus';
 import {
   type HostUploadHead,
-  hostUploadSubject,
+  hostSubject,
   type OperationRequest,
   type OperationResponse,
   ServiceError,
@@ -35,7 +35,7 @@ export function uploadToComputer(computers: ComputerOperations, files: FileOpera
       bytes: file.bytes,
       sha256: file.sha256,
     };
-    const call = { subject: hostUploadSubject(computer.host), head, body: fileContent(files, file) };
+    const call = { subject: hostSubject(computer.host, 'upload'), head, body: fileContent(files, file) };
     const reply = await openReply(computers.bus, call, signal);
     return uploadResult.parse(await reply.end);
   };

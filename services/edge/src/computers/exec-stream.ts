@@ -7,7 +7,7 @@ import {
   type HostExecEnd,
   type HostExecHead,
   hostExecEnd,
-  hostExecStreamSubject,
+  hostSubject,
   toErrorBody,
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
@@ -37,7 +37,11 @@ export async function streamExec(
   reply: FastifyReply,
 ): Promise<void> {
   const payload = Buffer.from(JSON.stringify(body));
-  const answer = await openReply(bus, { subject: hostExecStreamSubject(host), head, body: payload }, signal);
+  const answer = await openReply(
+    bus,
+    { subject: hostSubject(host, 'exec-stream'), head, body: payload },
+    signal,
+  );
   const events = new EventStream<ExecEvent>(reply, clock);
   events.send({ type: 'started', exec_id: head.request_id });
   try {

@@ -4,7 +4,7 @@ import {
   type HostFileReadHead,
   type HostFileReadReply,
   hostFileReadReply,
-  hostFileReadSubject,
+  hostSubject,
 } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { downloadHeaders } from '../files/content-headers.ts';
@@ -41,7 +41,7 @@ export async function sendWorkspace(
     range: readByteRange(request.headers.range),
     if_range: request.headers['if-range']?.toString() ?? null,
   };
-  const answer = await openReply(bus, { subject: hostFileReadSubject(host), head }, signal);
+  const answer = await openReply(bus, { subject: hostSubject(host, 'file-read'), head }, signal);
   const found = hostFileReadReply.parse(answer.head);
   const headers = { ...headersOf(found), 'x-request-id': request.id };
   if (found.kind === 'file' && hasAlready(request, found.etag)) {

@@ -6,8 +6,7 @@ import {
   type FileObject,
   type HostFileReadReply,
   type HostFileWriteHead,
-  hostFileReadSubject,
-  hostFileWriteSubject,
+  hostSubject,
   ServiceError,
 } from '@switchyard/contracts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -48,14 +47,14 @@ beforeAll(async () => {
   const { id, host } = await addComputer(edge);
   paths = { file: '/v1/files/file_x/content', computer: `/v1/computers/${id}/files?path=a` };
   const service = await serve(edge.bus, { name: 'control', version: '0.0.1', description: 'of a test' });
-  service.stream(hostFileWriteSubject(host), (call) => {
+  service.stream(hostSubject(host, 'file-write'), (call) => {
     written = call.head as HostFileWriteHead;
     throw new ServiceError('precondition_failed', 'another file');
   });
   service.handle('files.get', async () => FILE);
   for (const [subject, head] of [
     [FILE_CONTENT_SUBJECT, FILE],
-    [hostFileReadSubject(host), IN_COMPUTER],
+    [hostSubject(host, 'file-read'), IN_COMPUTER],
   ] as const)
     service.stream(subject, (call) => {
       call.setHead(head);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { serve } from '@switchyard/bus';
-import { hostTerminalSubject } from '@switchyard/contracts';
+import { hostSubject } from '@switchyard/contracts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { addComputer } from '../__fixtures__/test-computer.ts';
 import { refusesConnections, startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
@@ -43,7 +43,7 @@ test('an upgrade that is accepted while the edge drains is closed', async () => 
   const { id, host } = await addComputer(edge);
   const asked = Promise.withResolvers<() => void>();
   const service = await serve(edge.bus, { name: 'host', version: '0.0.1', description: 'of a test' });
-  service.stream(hostTerminalSubject(host), async (call) => {
+  service.stream(hostSubject(host, 'terminal'), async (call) => {
     await new Promise<void>((resolve) => asked.resolve(resolve));
     call.write(Buffer.alloc(0));
   });

@@ -3,8 +3,7 @@ import type { Bus } from '@switchyard/bus';
 import {
   type HostPortHead,
   type HostTerminalHead,
-  hostPortSubject,
-  hostTerminalSubject,
+  hostSubject,
   type KeyRecord,
   PORT_MAX,
   ServiceError,
@@ -174,7 +173,7 @@ async function toPort(
   const [scheme = '', , host = ''] = publicOrigin(deps.publicUrl, request).split('/'); // HTTP/1.0 may have no host
   await whileKeyHolds(deps.open, key, goneOf(upgrade, request, reply), async ({ org }, signal) => {
     const head: HostPortHead = { request_id: request.id, org, id, port };
-    const subject = hostPortSubject(await deps.findHost(org, id));
+    const subject = hostSubject(await deps.findHost(org, id), 'port');
     const connection = await openCallStream(deps.bus, { subject, head }, signal);
     const to = { connection, port, path, prefix, protocol: scheme.slice(0, -1), host, anyOrigin, upgrade };
     await forwardRequest(to, request, reply);
@@ -193,7 +192,7 @@ async function toTerminal(
     throw new ServiceError('invalid_request', 'A terminal needs a WebSocket. Connect with ws or wss.');
   await whileKeyHolds(deps.open, key, goneOf(upgrade, request, reply), async ({ org }, signal) => {
     const head: HostTerminalHead = { request_id: request.id, org, id, cols, rows };
-    const subject = hostTerminalSubject(await deps.findHost(org, id));
+    const subject = hostSubject(await deps.findHost(org, id), 'terminal');
     const terminal = await openCallStream(deps.bus, { subject, head }, signal);
     reply.hijack();
     const asked = { request: request.raw, requestId: request.id, upgrade };

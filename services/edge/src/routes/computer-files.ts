@@ -3,7 +3,7 @@ import { type Bus, openReply, requestHost } from '@switchyard/bus';
 import {
   FILE_BYTES_MAX,
   type HostFileWriteHead,
-  hostFileWriteSubject,
+  hostSubject,
   ServiceError,
   type WorkspaceWritten,
   workspaceDeleted,
@@ -136,6 +136,6 @@ async function write(
   const { 'if-match': if_match = null, 'if-none-match': if_none_match = null } = request.headers;
   const head: HostFileWriteHead = { request_id: request.id, org, id, path, bytes, if_match, if_none_match };
   const body = streamedBody(request.raw, { clock, bytesMax: FILE_BYTES_MAX });
-  const answer = await openReply(bus, { subject: hostFileWriteSubject(host), head, body }, signal);
+  const answer = await openReply(bus, { subject: hostSubject(host, 'file-write'), head, body }, signal);
   return workspaceWritten.parse(await answer.end);
 }

@@ -1,7 +1,7 @@
 // Links before and after they expire, with a clock that the test controls. No server listens behind them.
 import { hash } from 'node:crypto';
 import { openBucket, serve } from '@switchyard/bus';
-import { type ErrorCode, hostPortSubject, ServiceError } from '@switchyard/contracts';
+import { type ErrorCode, hostSubject, ServiceError } from '@switchyard/contracts';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { addComputer, type HeardComputer } from '../__fixtures__/test-computer.ts';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
   id = computer.id;
   beat = computer.beat;
   const service = await serve(edge.bus, { name: 'host', version: '0.0.1', description: 'of a test' });
-  service.stream(hostPortSubject(computer.host), async () => {
+  service.stream(hostSubject(computer.host, 'port'), async () => {
     throw new ServiceError('port_unreachable', 'The port is closed.');
   });
 });

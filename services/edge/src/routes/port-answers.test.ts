@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { serve } from '@switchyard/bus';
-import { hostPortSubject } from '@switchyard/contracts';
+import { hostSubject } from '@switchyard/contracts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addComputer } from '../__fixtures__/test-computer.ts';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
@@ -26,7 +26,7 @@ beforeAll(async () => {
   const { port } = inside.address() as AddressInfo;
   const computer = await addComputer(edge);
   const service = await serve(edge.bus, { name: 'host', version: '0.0.1', description: 'of a test' });
-  service.stream(hostPortSubject(computer.host), async (call) => {
+  service.stream(hostSubject(computer.host, 'port'), async (call) => {
     const connection = connect(port, '127.0.0.1').on('error', () => {});
     call.onCancelled(() => connection.destroy());
     call.write(Buffer.alloc(0));

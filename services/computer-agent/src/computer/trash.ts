@@ -4,10 +4,9 @@ import { mkdir, readdir, rename } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Lock, type Logger } from '@switchyard/service';
 import { runProgram } from '../docker/host-programs.ts';
-import { RM_MEMORY_BYTES_MAX } from './remove-entry.ts';
 
-/** `rm` keeps almost 1 KB for each level of folders. */
-const MEMORY_LIMIT = `--as=${RM_MEMORY_BYTES_MAX}`;
+/** Address space of `rm`, which keeps almost 1 KB for each level of folders. */
+const MEMORY_BYTES_MAX = 128 * 1024 * 1024;
 
 export type Trash = Awaited<ReturnType<typeof openTrash>>;
 
@@ -16,7 +15,9 @@ export async function openTrash(directory: string, logger: Logger) {
   const removals = new Lock();
   const remove = (tree: string) =>
     removals
-      .run(() => runProgram('prlimit', [MEMORY_LIMIT, 'rm', '-rf', '--one-file-system', '--', tree]))
+      .run(() =>
+        runProgram('prlimit', [`--as=${MEMORY_BYTES_MAX}`, 'rm', '-rf', '--one-file-system', '--', tree]),
+      )
       .catch((error: unknown) => logger.warn({ err: error, tree }, 'A deleted folder is left on the host'));
   for (const name of await readdir(directory)) void remove(join(directory, name));
   return {

@@ -61,25 +61,6 @@ test('a timeout ends a program with everything that it started, and delays no ot
   await expect.poll(() => isThere(sleeper), { timeout: 30_000 }).toBe(false);
 });
 
-test.each(['before it is started', 'while it runs'])(
-  'an abort %s ends a program with everything that it started',
-  async (when) => {
-    const pid = join(root, `aborted ${when}`);
-    const reason = new Error('no longer wanted');
-    const caller = new AbortController();
-    const program = ['-c', `sleep 300 & echo $! > '${pid}'; wait`];
-    const aborted = expect(runProgram('sh', program, { signal: caller.signal })).rejects.toBe(reason);
-    const sleeper = async () => (await readFile(pid, 'utf8').catch(() => '')).trim();
-    if (when === 'while it runs') await expect.poll(sleeper, { timeout: 30_000 }).not.toBe('');
-    caller.abort(reason);
-    await aborted;
-    await shell('true'); // the shell has started both
-    const isLeft = async () => (await sleeper()) !== '' && isThere(await sleeper());
-    await expect.poll(isLeft, { timeout: 30_000 }).toBe(false);
-    await expect(runProgram('true', [], { signal: caller.signal })).rejects.toBe(reason);
-  },
-);
-
 test('neither SIGTERM nor SIGINT ends the shell; its programs have the priority of this process', async () => {
   const pid = shellPid()!;
   await shell('true'); // the shell has set its traps

@@ -12,26 +12,11 @@ const OUTPUT_BYTES_MAX = 4_000;
 const NEWLINE = '\x01';
 const SIGNAL_CODES_FROM = 128;
 /** Also of a program that reached its timeout. */
-export const SIGKILL_CODE = SIGNAL_CODES_FROM + 9;
+const SIGKILL_CODE = SIGNAL_CODES_FROM + 9;
 
-export interface RunOptions {
+interface RunOptions {
   /** Milliseconds; then the program and everything that it started are killed. */
   readonly timeout?: number;
-  /** Aborting it kills them as well. The call waits until they are killed. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-export class ProgramFailure extends Error {
-  /** 128 + signal number for a program that a signal ended. */
-  readonly code: number;
-
-  constructor(command: readonly string[], { code, output }: Ended) {
-    const how =
-      code > SIGNAL_CODES_FROM ? `was ended by signal ${code - SIGNAL_CODES_FROM}` : `exited with ${code}`;
-    super(`${command.join(' ')} ${how}: ${output.trim()}`);
-    this.name = 'ProgramFailure';
-    this.code = code;
-  }
 }
 
 /** Serves all hosts that this process opens. */
@@ -39,20 +24,21 @@ let shell: ResidentShell | undefined;
 
 /**
  * Runs a host program, found on the PATH, and waits for its end. Its stdin is empty.
- * @throws ProgramFailure with the beginning of the program's output when it exits with a code other than 0, or by a
- * signal; the reason of `signal`; an Error when the shell is killed, after which the program may still run
+ * @throws Error with the beginning of the program's output when it exits with a code other than 0, or by a signal; or
+ * when the shell is killed, after which the program may still run
  */
 export async function runProgram(
   program: string,
   args: readonly string[],
-  { timeout = TIMEOUT_MS_DEFAULT, signal }: RunOptions = {},
+  { timeout = TIMEOUT_MS_DEFAULT }: RunOptions = {},
 ): Promise<void> {
-  signal?.throwIfAborted();
   if (!shell?.isRunning) shell = new ResidentShell();
   const command = [program, ...args];
-  const ended = await shell.run(command, timeout, signal);
-  signal?.throwIfAborted();
-  if (ended.code !== 0) throw new ProgramFailure(command, ended);
+  const { code, output } = await shell.run(command, timeout);
+  if (code === 0) return;
+  const how =
+    code > SIGNAL_CODES_FROM ? `was ended by signal ${code - SIGNAL_CODES_FROM}` : `exited with ${code}`;
+  throw new Error(`${command.join(' ')} ${how}: ${output.trim()}`);
 }
 
 /** Process id of the shell, if it runs. */
@@ -61,14 +47,14 @@ export function shellPid(): number | undefined {
 }
 
 interface Ended {
+  /** 128 + signal number for a program that a signal ended. */
   readonly code: number;
   readonly output: string;
 }
 
 interface Pending {
   readonly ended: PromiseWithResolvers<Ended>;
-  /** Removes the timeout and the listener of the signal. */
-  readonly forget: () => void;
+  readonly timer: NodeJS.Timeout;
   /** Of the program and everything that it started; undefined until the shell reports it. */
   processGroup: number | undefined;
   /** The program is killed as soon as its group is known. */
@@ -108,17 +94,11 @@ class ResidentShell {
     return this.#isRunning;
   }
 
-  run(command: readonly string[], timeoutMs: number, signal: AbortSignal | undefined): Promise<Ended> {
+  run(command: readonly string[], timeoutMs: number): Promise<Ended> {
     const request = ++this.#lastRequest;
     const ended = Promise.withResolvers<Ended>();
-    const kill = () => this.#kill(request);
-    const timer = setTimeout(kill, timeoutMs);
-    signal?.addEventListener('abort', kill, { once: true });
-    const forget = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', kill);
-    };
-    this.#pending.set(request, { ended, forget, processGroup: undefined, isUnwanted: false });
+    const timer = setTimeout(() => this.#kill(request), timeoutMs);
+    this.#pending.set(request, { ended, timer, processGroup: undefined, isUnwanted: false });
     this.#keepAlive();
     const program = command.map(quoted).join(' ');
     const answer = [
@@ -162,7 +142,7 @@ class ResidentShell {
 
   #settle(request: number, ended: Ended): void {
     const pending = this.#pending.get(request);
-    pending?.forget();
+    clearTimeout(pending?.timer);
     this.#pending.delete(request);
     pending?.ended.resolve(ended);
     this.#keepAlive();
@@ -170,8 +150,8 @@ class ResidentShell {
 
   #close(reason: Error): void {
     this.#isRunning = false;
-    for (const { ended, forget } of this.#pending.values()) {
-      forget();
+    for (const { ended, timer } of this.#pending.values()) {
+      clearTimeout(timer);
       ended.reject(reason);
     }
     this.#pending.clear();

@@ -12,8 +12,6 @@ export class Computer {
   readonly id: string;
   readonly deps: ComputerDeps;
   readonly lock = new Lock();
-  /** Held by the removal of a folder. */
-  readonly removals = new Lock();
   /** The current run, once this agent has begun it or taken it over. */
   run: Run | null = null;
   /** Creations and starts in progress, and starts that wait: aborting one ends its wait for the image. */

@@ -1,18 +1,26 @@
 // Work on the current run of a computer: commands, connections, files. Several may be done at a time.
+import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import { type ExecRequest, type ExecResult, ServiceError, type WriteCondition } from '@switchyard/contracts';
+import {
+  type ExecRequest,
+  type ExecResult,
+  invalidParam,
+  ServiceError,
+  type WriteCondition,
+} from '@switchyard/contracts';
 import type { Container } from '../computer/container.ts';
 import { type OpenEntry, openEntry } from '../computer/open-entry.ts';
 import { removeEntry } from '../computer/remove-entry.ts';
 import type { Expected, ReceivedFile } from '../computer/staging.ts';
-import type { WorkspacePath } from '../computer/workspace-path.ts';
+import { absolutePath, type WorkspacePath } from '../computer/workspace-path.ts';
 import { type CommandOptions, runCommand } from './command.ts';
 import { type Computer, hostRestarting, notRunning } from './computer.ts';
 import type { Run } from './run.ts';
 import { noteActivity } from './run-watch.ts';
 
-/** Removals of folders of a computer that run or wait. */
-const REMOVALS_MAX = 128;
+const REMOVAL_MS_MAX = 600_000;
+/** Of the messages of `rm`, of which the first is shown. */
+const REMOVAL_OUTPUT_BYTES_MAX = 1_000;
 
 /**
  * The current run. Does not count as activity.
@@ -142,36 +150,37 @@ export function read<T>(
 }
 
 /**
- * Removes a file or folder of /workspace. A folder takes memory and time of the host, so that the folders of a computer
- * are removed one at a time, and no longer when the computer ends.
- * @throws ServiceError `computer_not_running`, `rate_limited`; errors of `removeEntry`
+ * Removes a file or folder of /workspace. A folder with its content is removed by a command in the computer: its
+ * programs decide what there is to remove, so it is their memory and time that it takes.
+ * @throws ServiceError `computer_not_running`, `path_not_found`, `invalid_request`, `rate_limited`, `computer_failed`;
+ * the reason of `signal`
  */
 export function remove(
   computer: Computer,
   names: readonly string[],
   { recursive, signal }: { readonly recursive: boolean; readonly signal: AbortSignal },
 ): Promise<void> {
-  const { removals, deps, id } = computer;
-  return useRun(computer, async (run) => {
-    const workspace = deps.host.workspaces.path(id);
-    if (!recursive) return removeEntry(workspace, names, { recursive });
-    if (removals.pending >= REMOVALS_MAX)
-      throw new ServiceError('rate_limited', 'Too many folders are being removed. Retry later.', {
-        retryAfterS: 1,
-      });
-    const lost = new AbortController();
-    const forget = run.container.onExit(() =>
-      lost.abort(new ServiceError('computer_failed', 'the computer ended while its folder was removed')),
-    );
-    const either = AbortSignal.any([signal, lost.signal]);
-    try {
-      await removals.run(() => {
-        either.throwIfAborted();
-        return removeEntry(workspace, names, { recursive, signal: either });
-      });
-    } finally {
-      forget();
-    }
+  return useRun(computer, async ({ container }) => {
+    if (await removeEntry(computer.deps.host.workspaces.path(computer.id), names)) return;
+    if (!recursive)
+      throw invalidParam(
+        'path',
+        `${names.at(-1)} is a folder that is not empty: it goes with recursive=true`,
+      );
+    const { exitCode, timedOut, output } = await container.exec({
+      id: randomUUID(),
+      command: 'rm -rf -- "$FOLDER"',
+      env: { FOLDER: absolutePath(names) },
+      timeoutMs: REMOVAL_MS_MAX,
+      outputBytesMax: REMOVAL_OUTPUT_BYTES_MAX,
+      signal,
+    });
+    signal.throwIfAborted();
+    if (timedOut)
+      throw new ServiceError('computer_failed', 'The folder was not removed in 10 minutes. Remove the rest.');
+    if (exitCode === 0) return;
+    const [line] = output.toString().split('\n');
+    throw new ServiceError('computer_failed', `Part of the folder was not removed. ${line}`);
   });
 }
 

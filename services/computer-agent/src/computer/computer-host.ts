@@ -109,7 +109,7 @@ export class ComputerHost {
   }
 
   /**
-   * A container for a new run of a computer: from the warm pool for the standard image, otherwise newly created.
+   * A container for a new run of a computer: from the warm pool where that has such containers, otherwise newly created.
    * @throws ServiceError `no_capacity` while the standard image is being built or while the host lacks isolation;
    * `image_unavailable` for a foreign image that cannot be pulled
    */
@@ -117,8 +117,9 @@ export class ComputerHost {
     const { reservations, foreignImages, standardImageName } = this.#deps;
     const { image } = options;
     this.#requireReady();
-    if (image === standardImageName)
-      return (await reservations.pooled(computerId, options)) ?? reservations.created(computerId, options);
+    const pooled = await reservations.pooled(computerId, options);
+    if (pooled) return pooled;
+    if (image === standardImageName) return reservations.created(computerId, options);
     return foreignImages.use({ image, org, onPull, signal }, (pinned) => {
       this.#requireReady(); // the firewall may have vanished during the pull
       return reservations.created(computerId, { ...options, image: pinned });

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { ServiceError } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
-import type { ContainerOptions, SizeMb } from '../docker/container-config.ts';
+import { type ContainerOptions, networkFilesOf, type SizeMb } from '../docker/container-config.ts';
 import type { ContainerState, Engine, EngineContainer } from '../docker/engine.ts';
 import { setHostSideLimits } from '../docker/host-side-limits.ts';
 import type { MountSlots } from '../docker/mounts.ts';
@@ -67,7 +67,7 @@ export class Containers {
     try {
       await sockets.create(slot);
       if (folder === undefined) await slots?.create(slot);
-      const disk = systemDisk ? await systemDisks.create(slot) : undefined;
+      const disk = systemDisk ? await systemDisks.create(slot, networkFilesOf(options)) : undefined;
       const directory = folder ?? slots?.directory(slot);
       if (directory === undefined) throw new Error('this process cannot mount');
       containerId = await engine.create({

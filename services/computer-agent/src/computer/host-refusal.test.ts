@@ -89,7 +89,7 @@ describe('without firewall rules', () => {
       preparation: { status: { ready: true } },
       features: { lacksDisks: false },
       network,
-      reservations: { created },
+      reservations: { pooled: async () => undefined, created },
       foreignImages: {
         async use(_: unknown, work: (pinned: string) => Promise<unknown>) {
           network.unprotected = 'iptables failed';

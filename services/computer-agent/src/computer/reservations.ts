@@ -1,7 +1,7 @@
 // Containers for computers: from the warm pool or created for a new run, or found again after a restart of the agent.
 import { ServiceError } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
-import { type ContainerOptions, type SizeMb, sharesOf } from '../docker/container-config.ts';
+import { type ContainerOptions, mayBePooled, type SizeMb, sharesOf } from '../docker/container-config.ts';
 import type { Engine } from '../docker/engine.ts';
 import type { MountSlots } from '../docker/mounts.ts';
 import type { Claim, Claims } from './claims.ts';
@@ -82,13 +82,13 @@ export class Reservations {
     return this.#pooledSlots.has(slot);
   }
 
-  /** From the warm pool; undefined if it is empty. */
-  async pooled(computerId: string, { cpu, memoryMb }: SizeMb): Promise<Reservation | undefined> {
-    const { claims, pooledSize } = this.#deps;
-    const started = this.#pool.claim();
+  /** From the warm pool; undefined if it is empty, or has no such containers. */
+  async pooled(computerId: string, options: ContainerOptions): Promise<Reservation | undefined> {
+    const { claims, pooledImage, pooledSize } = this.#deps;
+    const started = mayBePooled(options, pooledImage) ? this.#pool.claim() : undefined;
     if (!started) return undefined;
     this.#pooledSlots.delete(started.slot);
-    const claim = { computerId, cpu, memoryMb };
+    const claim = { computerId, cpu: options.cpu, memoryMb: options.memoryMb };
     await claims.set(started.slot, claim);
     return {
       containerId: started.containerId,

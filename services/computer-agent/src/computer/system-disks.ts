@@ -12,7 +12,6 @@
 // with the present engine (`isOn`).
 import { access, mkdir, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { COMPUTER_HOSTNAME } from '../docker/container-config.ts';
 import type { WritablePlaces } from '../docker/engine.ts';
 import { runProgram } from '../docker/host-programs.ts';
 import { bindByCommand, mounts, unmount } from '../docker/mounts.ts';
@@ -20,21 +19,9 @@ import { formatDisk, mountDisk, unmountDisk } from './disk-image.ts';
 
 const COPY_TIMEOUT_MS = 60_000;
 const IMAGE_SUFFIX = '.ext4';
-/** Root can change these files, as on any machine. On the disk they cannot fill the host. */
-const NETWORK_FILES = {
-  hosts: `127.0.0.1\tlocalhost
-127.0.1.1\t${COMPUTER_HOSTNAME}
-::1\tlocalhost ip6-localhost ip6-loopback
-ff02::1\tip6-allnodes
-ff02::2\tip6-allrouters
-`,
-  hostname: `${COMPUTER_HOSTNAME}\n`,
-  // The engine's name server, which forwards to those of the host.
-  'resolv.conf': 'nameserver 127.0.0.11\noptions ndots:0\n',
-} as const;
 
 interface SystemDisk {
-  /** Folder of the files mounted as /etc/hosts, /etc/hostname and /etc/resolv.conf. */
+  /** Folder of the files to mount in /etc. */
   readonly networkFiles: string;
   /** Moves the writable folders of a container that is created and not started to the disk. @throws if it cannot */
   carry(places: WritablePlaces): Promise<void>;
@@ -60,15 +47,14 @@ export async function openSystemDisks(directory: string, diskGb: number) {
   };
 
   return {
-    /** Makes a disk for the container of this slot. @throws if it cannot */
-    async create(slot: string): Promise<SystemDisk> {
+    /** Makes a disk for the container of this slot. @param files of /etc, by name @throws if it cannot */
+    async create(slot: string, files: Readonly<Record<string, string>>): Promise<SystemDisk> {
       const at = mountOf(slot);
       await formatDisk(imageOf(slot), diskGb, { disposable: true });
       await mountDisk(imageOf(slot), at);
       const networkFiles = join(at, 'etc');
       await mkdir(networkFiles);
-      for (const [name, text] of Object.entries(NETWORK_FILES))
-        await writeFile(join(networkFiles, name), text);
+      for (const [name, text] of Object.entries(files)) await writeFile(join(networkFiles, name), text);
       await mkdir(join(at, 'volumes'));
       return {
         networkFiles,

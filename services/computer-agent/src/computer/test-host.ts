@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { ensureImage, IMAGE } from '@switchyard/sandbox-computer';
 import { makeLogger } from '@switchyard/service';
 import Docker from 'dockerode';
+import type { ContainerOptions } from '../docker/container-config.ts';
 import { mountPoints, unmount } from '../docker/mounts.ts';
 import type { ComputerHost } from './computer-host.ts';
 import type { Container } from './container.ts';
@@ -21,7 +22,7 @@ export interface TestHost {
   readonly host: ComputerHost;
   readonly options: ComputerHostOptions;
   /** A new running computer with a workspace of its own. */
-  createComputer(size?: { cpu: number; memoryMb: number }): Promise<{ id: string; computer: Container }>;
+  createComputer(asked?: Partial<ContainerOptions>): Promise<{ id: string; computer: Container }>;
   /** Opens the same agent again; the previous one behaves as if it had been killed. */
   reopen(): Promise<ComputerHost>;
   close(): Promise<void>;
@@ -66,10 +67,15 @@ export async function openTestHost(overrides: Partial<ComputerHostOptions> = {})
       return last();
     },
     options,
-    async createComputer(size = options.defaultSize) {
+    async createComputer(asked) {
       const id = `cmp_${randomBytes(6).toString('hex')}`;
       await last().workspaces.create(id);
-      const reservation = await last().reserve({ computerId: id, image: IMAGE, ...size });
+      const reservation = await last().reserve({
+        computerId: id,
+        image: IMAGE,
+        ...options.defaultSize,
+        ...asked,
+      });
       return { id, computer: await reservation.start() };
     },
     async reopen() {

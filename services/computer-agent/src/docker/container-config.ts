@@ -12,9 +12,7 @@ export const INIT_PATH = '/sbin/switchyard-init';
 const CONTROL_PATH = '/run/switchyard';
 export const INIT_SOCKET = 'init.sock';
 const WORKSPACE_PATH = '/workspace';
-export const COMPUTER_HOSTNAME = 'computer';
-/** Docker's own versions lie on the host's disk and could grow without limit. */
-const NETWORK_FILES = ['hosts', 'hostname', 'resolv.conf'] as const;
+const COMPUTER_HOSTNAME = 'computer';
 
 /** Enough for packages, servers and a user's own `sudo`-less root; nothing that reaches beyond the container. */
 const CAPABILITIES = [
@@ -63,7 +61,7 @@ export interface SizeMb {
   readonly memoryMb: number;
 }
 
-/** What a computer asks of its container. A pooled container takes its size later, and has the standard image. */
+/** What a computer asks of its container. */
 export interface ContainerOptions extends SizeMb {
   readonly image: string;
 }
@@ -71,6 +69,32 @@ export interface ContainerOptions extends SizeMb {
 /** What the record of a computer asks of its container. */
 export function containerOptionsOf({ image, cpu, memory_mb }: ComputerSpec): ContainerOptions {
   return { image, cpu, memoryMb: memory_mb };
+}
+
+/**
+ * Whether a warm container may serve these options. It was made of the standard image before its computer was known,
+ * and takes only its size later.
+ */
+export function mayBePooled({ image }: ContainerOptions, standardImage: string): boolean {
+  return image === standardImage;
+}
+
+/**
+ * Files of /etc by name, with their content. Docker's own versions lie on the host's disk and could grow without limit;
+ * root can change these as on any machine.
+ */
+export function networkFilesOf(_options: ContainerOptions) {
+  return {
+    hosts: `127.0.0.1\tlocalhost
+127.0.1.1\t${COMPUTER_HOSTNAME}
+::1\tlocalhost ip6-localhost ip6-loopback
+ff02::1\tip6-allnodes
+ff02::2\tip6-allrouters
+`,
+    hostname: `${COMPUTER_HOSTNAME}\n`,
+    // The engine's name server, which forwards to those of the host.
+    'resolv.conf': 'nameserver 127.0.0.11\noptions ndots:0\n',
+  };
 }
 
 /** What every container of this agent has, whatever its computer asks for. */
@@ -98,7 +122,7 @@ export interface ContainerSpec extends ContainerOptions {
     /** Mounts that are made on the host later appear inside. */
     readonly followsMounts: boolean;
   };
-  /** Host directory of the files that name hosts; undefined: Docker's own. */
+  /** Host directory of the files of `networkFilesOf`; undefined: Docker's own. */
   readonly networkFiles?: string | undefined;
 }
 
@@ -152,15 +176,16 @@ export function containerConfig(
           Target: WORKSPACE_PATH,
           BindOptions: { Propagation: spec.workspace.followsMounts ? 'rslave' : 'rprivate' },
         },
-        ...networkFileMounts(spec.networkFiles),
+        ...networkFileMounts(spec),
       ],
     },
   };
 }
 
-function networkFileMounts(directory: string | undefined): Docker.MountSettings[] {
+function networkFileMounts(spec: ContainerSpec): Docker.MountSettings[] {
+  const { networkFiles: directory } = spec;
   if (directory === undefined) return [];
-  return NETWORK_FILES.map((name) => ({
+  return Object.keys(networkFilesOf(spec)).map((name) => ({
     Type: 'bind',
     Source: join(directory, name),
     Target: `/etc/${name}`,

@@ -49,6 +49,18 @@ export const ERROR_STRUCTURE = {
 };
 const failedResponseHandler = createJsonErrorResponseHandler(ERROR_STRUCTURE);
 
+/** A model of any type but chat. */
+export class SwitchyardModel {
+  readonly specificationVersion = 'v4';
+  readonly modelId: string;
+  protected readonly access: ApiAccess;
+
+  constructor(access: ApiAccess, modelId: string) {
+    this.access = access;
+    this.modelId = modelId;
+  }
+}
+
 /** @throws APICallError */
 export function postJson<S extends z.ZodType>(
   access: ApiAccess,
@@ -57,11 +69,13 @@ export function postJson<S extends z.ZodType>(
   result: S,
   options: CallOptions,
 ) {
-  return postJsonToApi<z.output<S>>({
-    ...common(access, path, options),
-    body,
-    successfulResponseHandler: createJsonResponseHandler(result) as ResponseHandler<z.output<S>>,
-  });
+  return answered(
+    postJsonToApi<z.output<S>>({
+      ...common(access, path, options),
+      body,
+      successfulResponseHandler: createJsonResponseHandler(result) as ResponseHandler<z.output<S>>,
+    }),
+  );
 }
 
 /** Posts a multipart form. @throws APICallError */
@@ -72,11 +86,13 @@ export function postForm<S extends z.ZodType>(
   result: S,
   options: CallOptions,
 ) {
-  return postFormDataToApi<z.output<S>>({
-    ...common(access, path, options),
-    formData,
-    successfulResponseHandler: createJsonResponseHandler(result) as ResponseHandler<z.output<S>>,
-  });
+  return answered(
+    postFormDataToApi<z.output<S>>({
+      ...common(access, path, options),
+      formData,
+      successfulResponseHandler: createJsonResponseHandler(result) as ResponseHandler<z.output<S>>,
+    }),
+  );
 }
 
 /** Posts JSON for an answer of bytes. @throws APICallError */
@@ -95,11 +111,13 @@ export function getJson<S extends z.ZodType>(
   result: S,
   options: CallOptions,
 ) {
-  return getFromApi<z.output<S>>({
-    ...common(access, path, options),
-    validateUrl: false,
-    successfulResponseHandler: createJsonResponseHandler(result) as ResponseHandler<z.output<S>>,
-  });
+  return answered(
+    getFromApi<z.output<S>>({
+      ...common(access, path, options),
+      validateUrl: false,
+      successfulResponseHandler: createJsonResponseHandler(result) as ResponseHandler<z.output<S>>,
+    }),
+  );
 }
 
 /** Downloads a URL signed by Switchyard. Sends no key, because it needs none. @throws APICallError */
@@ -134,4 +152,12 @@ function common(access: ApiAccess, path: string, { headers, abortSignal }: CallO
     ...(abortSignal ? { abortSignal } : {}),
     ...(access.fetch ? { fetch: access.fetch } : {}),
   };
+}
+
+/** An answer as our schema reads it, and as it was sent. */
+async function answered<T>(
+  call: Promise<{ value: T; rawValue?: unknown; responseHeaders?: Record<string, string> | undefined }>,
+) {
+  const { value, rawValue, responseHeaders: headers = {} } = await call;
+  return { value, response: { headers, body: rawValue } };
 }

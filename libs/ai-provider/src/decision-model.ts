@@ -13,7 +13,7 @@ import {
 } from '@ai-sdk/provider';
 import { decisionsResult } from '@switchyard/contracts';
 import type { z } from 'zod';
-import { type ApiAccess, costMetadata, extraFields, NAME, postJson } from './call-api.ts';
+import { costMetadata, extraFields, NAME, postJson, SwitchyardModel } from './call-api.ts';
 
 /** A figure like 0 or 1 says nothing of how it was rounded; more decimals than a double has say nothing at all. */
 const DECIMALS_MIN = 2;
@@ -21,17 +21,9 @@ const DECIMALS_MAX = 15;
 
 type OurAnswer = z.infer<typeof decisionsResult>['answers'][string];
 
-export class SwitchyardDecisionModel implements DecisionModelV4 {
-  readonly specificationVersion = 'v4';
+export class SwitchyardDecisionModel extends SwitchyardModel implements DecisionModelV4 {
   readonly provider = `${NAME}.decision`;
   readonly supportedQuestionTypes = ['boolean', 'choice', 'score'] as const;
-  readonly modelId: string;
-  readonly #access: ApiAccess;
-
-  constructor(access: ApiAccess, modelId: string) {
-    this.#access = access;
-    this.modelId = modelId;
-  }
 
   /** @throws UnsupportedFunctionalityError for files in the state */
   async doDecide(options: CallOptions): Promise<Result> {
@@ -44,13 +36,7 @@ export class SwitchyardDecisionModel implements DecisionModelV4 {
       ),
       ...extraFields(providerOptions),
     };
-    const { value, rawValue, responseHeaders } = await postJson(
-      this.#access,
-      '/decisions',
-      body,
-      decisionsResult,
-      options,
-    );
+    const { value, response } = await postJson(this.access, '/decisions', body, decisionsResult, options);
     const { inputTokens, outputTokens, cost } = value.usage;
     return {
       rounding: roundingOf(Object.values(value.answers)),
@@ -62,8 +48,7 @@ export class SwitchyardDecisionModel implements DecisionModelV4 {
       providerMetadata: costMetadata(cost),
       response: {
         modelId: value.model,
-        ...(responseHeaders ? { headers: responseHeaders } : {}),
-        body: rawValue,
+        ...response,
       },
     };
   }

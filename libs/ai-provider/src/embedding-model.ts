@@ -2,23 +2,15 @@
 import type { EmbeddingModelV4, EmbeddingModelV4CallOptions, EmbeddingModelV4Result } from '@ai-sdk/provider';
 import { EMBEDDING_INPUTS_MAX, embeddingsResult } from '@switchyard/contracts';
 import { z } from 'zod';
-import { type ApiAccess, costMetadata, extraFields, NAME, NANOS_PER_DOLLAR, postJson } from './call-api.ts';
+import { costMetadata, extraFields, NAME, NANOS_PER_DOLLAR, postJson, SwitchyardModel } from './call-api.ts';
 
 const vectors = z.array(z.array(z.number()));
 
-export class SwitchyardEmbeddingModel implements EmbeddingModelV4 {
-  readonly specificationVersion = 'v4';
+export class SwitchyardEmbeddingModel extends SwitchyardModel implements EmbeddingModelV4 {
   readonly provider = `${NAME}.embedding`;
   /** The SDK would keep the metadata of the last call only, and with it the cost of that call. */
   readonly maxEmbeddingsPerCall = Number.POSITIVE_INFINITY;
   readonly supportsParallelCalls = true;
-  readonly modelId: string;
-  readonly #access: ApiAccess;
-
-  constructor(access: ApiAccess, modelId: string) {
-    this.#access = access;
-    this.modelId = modelId;
-  }
 
   async doEmbed(options: EmbeddingModelV4CallOptions): Promise<EmbeddingModelV4Result> {
     const result: EmbeddingModelV4Result = { embeddings: [], warnings: [] };
@@ -45,17 +37,11 @@ export class SwitchyardEmbeddingModel implements EmbeddingModelV4 {
       dimensions,
       ...extraFields(providerOptions),
     };
-    const { value, rawValue, responseHeaders } = await postJson(
-      this.#access,
-      '/embeddings',
-      body,
-      embeddingsResult,
-      options,
-    );
+    const { value, response } = await postJson(this.access, '/embeddings', body, embeddingsResult, options);
     return {
       embeddings: vectors.parse(value.data.toSorted((a, b) => a.index - b.index).map((one) => one.embedding)),
       usage: value.usage,
-      response: { ...(responseHeaders ? { headers: responseHeaders } : {}), body: rawValue },
+      response,
     };
   }
 }

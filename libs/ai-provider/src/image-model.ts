@@ -5,21 +5,13 @@ import type {
   SharedV4Warning,
 } from '@ai-sdk/provider';
 import { IMAGES_PER_REQUEST_MAX, imagesResult } from '@switchyard/contracts';
-import { type ApiAccess, extraFields, NAME, NANOS_PER_DOLLAR, postJson } from './call-api.ts';
+import { extraFields, NAME, NANOS_PER_DOLLAR, postJson, SwitchyardModel } from './call-api.ts';
 
-export class SwitchyardImageModel implements ImageModelV4 {
-  readonly specificationVersion = 'v4';
+export class SwitchyardImageModel extends SwitchyardModel implements ImageModelV4 {
   readonly provider = `${NAME}.image`;
   readonly maxImagesPerCall = IMAGES_PER_REQUEST_MAX;
   readonly supportsFileInputs = false;
   readonly supportsMaskInputs = false;
-  readonly modelId: string;
-  readonly #access: ApiAccess;
-
-  constructor(access: ApiAccess, modelId: string) {
-    this.#access = access;
-    this.modelId = modelId;
-  }
 
   async doGenerate(options: ImageModelV4CallOptions): Promise<ImageModelV4Result> {
     const { prompt, n, size, aspectRatio, seed, providerOptions } = options;
@@ -32,8 +24,8 @@ export class SwitchyardImageModel implements ImageModelV4 {
       seed,
       ...extraFields(providerOptions),
     };
-    const { value, responseHeaders } = await postJson(
-      this.#access,
+    const { value, response } = await postJson(
+      this.access,
       '/images/generations',
       body,
       imagesResult,
@@ -51,7 +43,7 @@ export class SwitchyardImageModel implements ImageModelV4 {
       response: {
         timestamp: new Date(value.created * 1_000),
         modelId: value.model,
-        headers: responseHeaders,
+        headers: response.headers,
       },
     };
   }

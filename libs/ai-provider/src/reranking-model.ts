@@ -1,17 +1,9 @@
 import type { RerankingModelV4, RerankingModelV4CallOptions, RerankingModelV4Result } from '@ai-sdk/provider';
 import { rerankResult } from '@switchyard/contracts';
-import { type ApiAccess, costMetadata, extraFields, NAME, postJson } from './call-api.ts';
+import { costMetadata, extraFields, NAME, postJson, SwitchyardModel } from './call-api.ts';
 
-export class SwitchyardRerankingModel implements RerankingModelV4 {
-  readonly specificationVersion = 'v4';
+export class SwitchyardRerankingModel extends SwitchyardModel implements RerankingModelV4 {
   readonly provider = `${NAME}.reranking`;
-  readonly modelId: string;
-  readonly #access: ApiAccess;
-
-  constructor(access: ApiAccess, modelId: string) {
-    this.#access = access;
-    this.modelId = modelId;
-  }
 
   async doRerank(options: RerankingModelV4CallOptions): Promise<RerankingModelV4Result> {
     const { documents, query, topN, providerOptions } = options;
@@ -24,21 +16,14 @@ export class SwitchyardRerankingModel implements RerankingModelV4 {
       top_n: topN,
       ...extraFields(providerOptions),
     };
-    const { value, rawValue, responseHeaders } = await postJson(
-      this.#access,
-      '/rerank',
-      body,
-      rerankResult,
-      options,
-    );
+    const { value, response } = await postJson(this.access, '/rerank', body, rerankResult, options);
     return {
       ranking: value.results.map(({ index, relevance_score: relevanceScore }) => ({ index, relevanceScore })),
       warnings: [],
       providerMetadata: costMetadata(value.usage.cost),
       response: {
         modelId: value.model,
-        ...(responseHeaders ? { headers: responseHeaders } : {}),
-        body: rawValue,
+        ...response,
       },
     };
   }

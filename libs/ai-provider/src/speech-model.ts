@@ -1,16 +1,8 @@
 import type { SpeechModelV4, SpeechModelV4CallOptions, SpeechModelV4Result } from '@ai-sdk/provider';
-import { type ApiAccess, costMetadata, extraFields, NAME, postForBytes } from './call-api.ts';
+import { costMetadata, extraFields, NAME, postForBytes, SwitchyardModel } from './call-api.ts';
 
-export class SwitchyardSpeechModel implements SpeechModelV4 {
-  readonly specificationVersion = 'v4';
+export class SwitchyardSpeechModel extends SwitchyardModel implements SpeechModelV4 {
   readonly provider = `${NAME}.speech`;
-  readonly modelId: string;
-  readonly #access: ApiAccess;
-
-  constructor(access: ApiAccess, modelId: string) {
-    this.#access = access;
-    this.modelId = modelId;
-  }
 
   async doGenerate(options: SpeechModelV4CallOptions): Promise<SpeechModelV4Result> {
     const { text, voice, outputFormat, speed, instructions, language, providerOptions } = options;
@@ -24,7 +16,7 @@ export class SwitchyardSpeechModel implements SpeechModelV4 {
       language: language === 'auto' ? undefined : language,
       ...extraFields(providerOptions),
     };
-    const { value, responseHeaders = {} } = await postForBytes(this.#access, '/audio/speech', body, options);
+    const { value, responseHeaders = {} } = await postForBytes(this.access, '/audio/speech', body, options);
     return {
       audio: value,
       warnings: [],

@@ -7,21 +7,13 @@ import {
 } from '@ai-sdk/provider';
 import { convertBase64ToUint8Array, mediaTypeToExtension } from '@ai-sdk/provider-utils';
 import { type ErrorBody, transcriptionResult } from '@switchyard/contracts';
-import { type ApiAccess, costMetadata, extraFields, NAME, postForm } from './call-api.ts';
+import { costMetadata, extraFields, NAME, postForm, SwitchyardModel } from './call-api.ts';
 
-export class SwitchyardTranscriptionModel implements TranscriptionModelV4 {
-  readonly specificationVersion = 'v4';
+export class SwitchyardTranscriptionModel extends SwitchyardModel implements TranscriptionModelV4 {
   readonly provider = `${NAME}.transcription`;
-  readonly modelId: string;
-  readonly #access: ApiAccess;
-
-  constructor(access: ApiAccess, modelId: string) {
-    this.#access = access;
-    this.modelId = modelId;
-  }
 
   async doGenerate(options: TranscriptionModelV4CallOptions): Promise<TranscriptionModelV4Result> {
-    const { value, rawValue, responseHeaders } = await this.#transcribe(options);
+    const { value, response } = await this.#transcribe(options);
     const { text, segments = [], words, language, duration, usage } = value;
     return {
       text,
@@ -43,15 +35,14 @@ export class SwitchyardTranscriptionModel implements TranscriptionModelV4 {
       response: {
         timestamp: new Date(),
         modelId: value.model,
-        ...(responseHeaders ? { headers: responseHeaders } : {}),
-        body: rawValue,
+        ...response,
       },
     };
   }
 
   async #transcribe(options: TranscriptionModelV4CallOptions) {
     const form = formOf(this.modelId, options);
-    const post = () => postForm(this.#access, '/audio/transcriptions', form, transcriptionResult, options);
+    const post = () => postForm(this.access, '/audio/transcriptions', form, transcriptionResult, options);
     try {
       return await post();
     } catch (error) {

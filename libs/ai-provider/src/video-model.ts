@@ -11,24 +11,16 @@ import type {
 import { convertToBase64 } from '@ai-sdk/provider-utils';
 import { type VideoObject, videoObject } from '@switchyard/contracts';
 import { z } from 'zod';
-import { type ApiAccess, download, extraFields, getJson, NAME, postJson } from './call-api.ts';
+import { download, extraFields, getJson, NAME, postJson, SwitchyardModel } from './call-api.ts';
 
 const operation = z.object({ id: z.string() });
 
 type StatusOptions = Parameters<NonNullable<VideoModelV4['doStatus']>>[0];
 type WebhookOption = Parameters<NonNullable<VideoModelV4['handleWebhookOption']>>[0];
 
-export class SwitchyardVideoModel implements VideoModelV4 {
-  readonly specificationVersion = 'v4';
+export class SwitchyardVideoModel extends SwitchyardModel implements VideoModelV4 {
   readonly provider = `${NAME}.video`;
   readonly maxVideosPerCall = 1;
-  readonly modelId: string;
-  readonly #access: ApiAccess;
-
-  constructor(access: ApiAccess, modelId: string) {
-    this.#access = access;
-    this.modelId = modelId;
-  }
 
   async doStart(options: CallOptions & { webhookUrl?: string }): Promise<StartResult> {
     const { prompt, duration, resolution, generateAudio, seed, webhookUrl, providerOptions } = options;
@@ -47,8 +39,8 @@ export class SwitchyardVideoModel implements VideoModelV4 {
       callback_url: webhookUrl,
       ...extraFields(providerOptions),
     };
-    const { value, responseHeaders } = await postJson(
-      this.#access,
+    const { value, response } = await postJson(
+      this.access,
       '/videos/generations',
       body,
       videoObject,
@@ -58,15 +50,15 @@ export class SwitchyardVideoModel implements VideoModelV4 {
       operation: { id: value.id },
       warnings,
       providerMetadata: metadataOf(value),
-      response: responseOf(value, responseHeaders),
+      response: { ...response, ...responseOf(value) },
     };
   }
 
   async doStatus(options: StatusOptions): Promise<StatusResult> {
     const { id } = operation.parse(options.operation satisfies JSONValue);
     const path = `/videos/${encodeURIComponent(id)}`;
-    const { value, responseHeaders } = await getJson(this.#access, path, videoObject, options);
-    const metadata = { providerMetadata: metadataOf(value), response: responseOf(value, responseHeaders) };
+    const { value, response } = await getJson(this.access, path, videoObject, options);
+    const metadata = { providerMetadata: metadataOf(value), response: { ...response, ...responseOf(value) } };
     switch (value.status) {
       case 'pending':
         return { status: 'pending', ...metadata };
@@ -87,7 +79,7 @@ export class SwitchyardVideoModel implements VideoModelV4 {
   #videos({ videos = [] }: VideoObject, options: StatusOptions) {
     return Promise.all(
       videos.map(async ({ url, media_type: mediaType }) => {
-        const { value: data } = await download(this.#access, url, options);
+        const { value: data } = await download(this.access, url, options);
         return { type: 'binary' as const, data, mediaType };
       }),
     );
@@ -98,8 +90,8 @@ function metadataOf({ id, usage }: VideoObject) {
   return { [NAME]: { id, cost: usage.cost, seconds: usage.seconds } };
 }
 
-function responseOf({ model, created_at }: VideoObject, headers: Record<string, string> | undefined) {
-  return { timestamp: new Date(created_at), modelId: model, headers };
+function responseOf({ model, created_at }: VideoObject) {
+  return { timestamp: new Date(created_at), modelId: model };
 }
 
 function urlOf(file: VideoFile): string {

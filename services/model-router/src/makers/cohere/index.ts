@@ -1,13 +1,19 @@
 // Cohere's API, version 2: chat, embeddings, reranking.
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
-import { chat } from './chat.ts';
 
 export const cohere: MakerDeclaration = {
   name: 'cohere',
   types: ['language', 'embedding', 'rerank'],
   baseUrl: 'https://api.cohere.com/v2',
   apiKeyEnv: 'COHERE_API_KEY',
-  chat,
+  chat: {
+    imageDetail: 'detail',
+    /** `tokens` includes Cohere's own framing of the prompt, which is not billed. */
+    billedTokens: ({ billed_units: billed }) => {
+      const { input_tokens: input, output_tokens: output } = (billed ?? {}) as Record<string, unknown>;
+      return typeof input === 'number' && typeof output === 'number' ? { input, output } : undefined;
+    },
+  },
   fields: {
     // Not through the AI SDK, which supports dimensions for one model only.
     embedding: { sent: { dimensions: 'output_dimension' } },

@@ -1,11 +1,23 @@
 // Deepgram: transcription (Nova) and speech (Aura). All its settings are in the address.
+import { z } from 'zod';
 import { atBaseUrl } from '../ai-sdk/at-base-url.ts';
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
-import { deepgramWords } from './words.ts';
+import type { Word } from '../ai-sdk/transcribe.ts';
 
 const OWN_ORIGIN = 'https://api.deepgram.com';
 /** A family of voices (`aura-2`) requires the name of one voice. */
 const VOICE_DEFAULT = 'thalia';
+
+const word = z.object({
+  word: z.string(),
+  punctuated_word: z.string().nullish(),
+  start: z.number(),
+  end: z.number(),
+});
+const alternative = z.object({ words: z.array(word).default([]) });
+const answer = z.object({
+  results: z.object({ channels: z.array(z.object({ alternatives: z.array(alternative) })) }),
+});
 
 export const deepgram: MakerDeclaration = {
   name: 'deepgram',
@@ -38,3 +50,14 @@ export const deepgram: MakerDeclaration = {
     return { speech: (id) => maker.speech(id), transcription: (id) => maker.transcription(id) };
   },
 };
+
+/** Reads the words of a Deepgram answer, with punctuation. */
+function deepgramWords(body: unknown): Word[] {
+  const channel = answer.safeParse(body).data?.results.channels[0];
+  const { words = [] } = channel?.alternatives[0] ?? {};
+  return words.map(({ word, punctuated_word: written, start, end }) => ({
+    word: written ?? word,
+    start,
+    end,
+  }));
+}

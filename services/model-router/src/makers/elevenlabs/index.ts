@@ -1,9 +1,16 @@
 // ElevenLabs: speech (Eleven) and transcription (Scribe). Voices are named by id.
+import { z } from 'zod';
 import { atBaseUrl } from '../ai-sdk/at-base-url.ts';
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
-import { elevenlabsWords } from './words.ts';
+import type { Word } from '../ai-sdk/transcribe.ts';
 
 const OWN_ORIGIN = 'https://api.elevenlabs.io';
+
+const answer = z.object({
+  words: z.array(
+    z.object({ text: z.string(), type: z.string(), start: z.number().nullish(), end: z.number().nullish() }),
+  ),
+});
 
 export const elevenlabs: MakerDeclaration = {
   name: 'elevenlabs',
@@ -37,3 +44,11 @@ export const elevenlabs: MakerDeclaration = {
     return { speech: (id) => maker.speech(id), transcription: (id) => maker.transcription(id) };
   },
 };
+
+/** Reads the words of a Scribe answer, which also lists spaces and other sounds. */
+function elevenlabsWords(body: unknown): Word[] {
+  const { words = [] } = answer.safeParse(body).data ?? {};
+  return words
+    .filter(({ type }) => type === 'word')
+    .map(({ text, start, end }) => ({ word: text, start: start ?? 0, end: end ?? start ?? 0 }));
+}

@@ -1,14 +1,16 @@
 // Mistral: chat completions, embeddings, and the speech and transcription of Voxtral.
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
-import { chat } from './chat.ts';
-import { segmentTimes } from './segment-times.ts';
+import { UnsupportedField } from '../ai-sdk/translation.ts';
 
 export const mistral: MakerDeclaration = {
   name: 'mistral',
   types: ['language', 'speech', 'transcription', 'embedding'],
   baseUrl: 'https://api.mistral.ai/v1',
   apiKeyEnv: 'MISTRAL_API_KEY',
-  chat,
+  chat: {
+    onWire: ['parallel_tool_calls', 'prediction', 'prompt_cache_key', 'response_format'],
+    imageUrls: true,
+  },
   fields: {
     speech: {
       refused: {
@@ -37,3 +39,13 @@ export const mistral: MakerDeclaration = {
     };
   },
 };
+
+/**
+ * Mistral returns the times of segments or of words, never both; callers who ask for words also expect segments.
+ * @throws UnsupportedField when words are requested.
+ */
+function segmentTimes(granularities: unknown): Record<string, unknown> {
+  if (Array.isArray(granularities) && granularities.includes('word'))
+    throw new UnsupportedField('timestamp_granularities', 'mistral supports only segment.');
+  return { timestamp_granularities: ['segment'] };
+}

@@ -1,12 +1,17 @@
 // OpenAI: chat by chat completions or Responses (chat.ts), images, speech, transcription, embeddings and decisions. Responses
 // requests pass through.
+import { z } from 'zod';
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 import { NO_ASPECT_RATIO, NO_SEED } from '../ai-sdk/image.ts';
+import type { Word } from '../ai-sdk/transcribe.ts';
 import { chat, isResponsesModel } from './chat.ts';
-import { openaiWords } from './words.ts';
 
 /** Maximum questions per call. */
 const QUESTIONS_PER_CALL = 200;
+
+const answer = z.object({
+  words: z.array(z.object({ word: z.string(), start: z.number(), end: z.number() })).nullish(),
+});
 
 export const openai: MakerDeclaration = {
   name: 'openai',
@@ -57,3 +62,8 @@ export const openai: MakerDeclaration = {
     };
   },
 };
+
+/** Reads the words of verbose_json, which has them on request. */
+function openaiWords(body: unknown): Word[] {
+  return answer.safeParse(body).data?.words ?? [];
+}

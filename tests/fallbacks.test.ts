@@ -1,7 +1,5 @@
 // Misbehaving upstreams, in each dialect, translated and passed through, streamed and not, with and without a fallback model: the attempts made, the answer to the
 // client, the charge, and the log. Through the whole stack: HTTP, edge, NATS, router, sockets, and billing's ledger.
-import { connectBus } from '@switchyard/bus';
-import { makeLogger } from '@switchyard/service';
 import {
   type CatalogEntry,
   chatModel,
@@ -871,43 +869,26 @@ test('a waiting call ends when its caller goes away: no upstream is called, noth
 });
 
 describe.concurrent('an upstream that failed five times in a row', () => {
-  test.for(SERVED)(
-    'is skipped, and the log and `nats micro stats` show it: $suffix',
-    async ({ adapter, dialect, suffix }, { expect }) => {
-      const model = `breaks.${suffix}`;
-      for (let call = 0; call < 5; call += 1) await (await ask(dialect, [`acme/${model}`], false)).text();
-      for (const stream of [true, false]) {
-        const response = await ask(dialect, [`acme/${model}`, 'acme/chat-1'], stream);
-        expect(response.status).toBe(200);
-        readAnswer(dialect, await response.text(), stream, 'acme/chat-1');
-        expect((await logOf(response, expect)).attempts).toMatchObject([
-          {
-            model: `acme/${model}`,
-            status: null,
-            skipped: true,
-            error: expect.stringMatching(/^skipped: its circuit is open/),
-          },
-          { model: 'acme/chat-1', status: 200, error: null },
-        ]);
-      }
-      expect(raw.asked(model)).toBe(5);
-      expect(await circuitsInStats()).toMatchObject({ [`${adapter} ${raw.url} ${model}`]: 'open' });
-      const alone = await ask(dialect, [`acme/${model}`], false);
-      expect(alone.status).toBe(502);
-      expect((await logOf(alone, expect)).attempts).toMatchObject([{ skipped: true }, { status: 500 }]);
-    },
-  );
+  test.for(SERVED)('is skipped, and the log shows it: $suffix', async ({ dialect, suffix }, { expect }) => {
+    const model = `breaks.${suffix}`;
+    for (let call = 0; call < 5; call += 1) await (await ask(dialect, [`acme/${model}`], false)).text();
+    for (const stream of [true, false]) {
+      const response = await ask(dialect, [`acme/${model}`, 'acme/chat-1'], stream);
+      expect(response.status).toBe(200);
+      readAnswer(dialect, await response.text(), stream, 'acme/chat-1');
+      expect((await logOf(response, expect)).attempts).toMatchObject([
+        {
+          model: `acme/${model}`,
+          status: null,
+          skipped: true,
+          error: expect.stringMatching(/^skipped: its circuit is open/),
+        },
+        { model: 'acme/chat-1', status: 200, error: null },
+      ]);
+    }
+    expect(raw.asked(model)).toBe(5);
+    const alone = await ask(dialect, [`acme/${model}`], false);
+    expect(alone.status).toBe(502);
+    expect((await logOf(alone, expect)).attempts).toMatchObject([{ skipped: true }, { status: 500 }]);
+  });
 });
-
-/** The same request as `nats micro stats model-router`. */
-async function circuitsInStats(): Promise<unknown> {
-  const bus = await connectBus({ url: stack.natsUrl, service: 'test', logger: makeLogger('test', 'silent') });
-  try {
-    const stats = (await bus.nc.request('$SRV.STATS.model-router')).json<{
-      endpoints: { subject: string; data?: { circuits?: unknown } | null }[];
-    }>();
-    return stats.endpoints.find(({ subject }) => subject === 'model-router.v1.models.list')?.data?.circuits;
-  } finally {
-    await bus.close();
-  }
-}

@@ -18,8 +18,6 @@ export interface ServiceInfo {
   name: string;
   version: string;
   description: string;
-  /** Extra data for `nats micro stats` on this subject's endpoint; null: none. */
-  stats?(subject: string): unknown;
 }
 
 export class Callee {
@@ -84,14 +82,8 @@ export class Callee {
   }
 
   /** Registers the service; `serve` adds the endpoints. */
-  register({ name, version, description, stats }: ServiceInfo): Promise<Service> {
-    return new Svcm(this.#nc).add({
-      name,
-      version,
-      description,
-      queue: name,
-      ...(stats ? { statsHandler: async ({ subject }) => stats(subject) } : {}),
-    });
+  register(info: ServiceInfo): Promise<Service> {
+    return new Svcm(this.#nc).add({ ...info, queue: info.name });
   }
 
   serve(service: Service, subject: string, handler: CallHandler): void {

@@ -4,7 +4,6 @@ import { COUNT_TOKENS_SUBJECT, MODEL_TYPES, type ModelType, modelCallSubject } f
 import type { ModelCallDeps } from './calls/call-context.ts';
 import { countTokens } from './calls/count-tokens.ts';
 import { serveModelCall } from './calls/model-call.ts';
-import { listModels } from './operations/models-list.ts';
 import { listProviders, type ProvidersListDeps } from './operations/providers-list.ts';
 
 export function register(service: ServiceHost, deps: ModelCallDeps & ProvidersListDeps): void {
@@ -13,6 +12,10 @@ export function register(service: ServiceHost, deps: ModelCallDeps & ProvidersLi
   for (const type of types)
     service.stream(modelCallSubject(type), (call) => serveModelCall(deps, type, call));
   service.stream(COUNT_TOKENS_SUBJECT, (call) => countTokens(deps, call));
-  service.handle('models.list', listModels(deps.catalog, deps.clock));
+  // Dates of the makers are unknown: `created` is the time when this router loaded its catalog.
+  const created = Math.floor(deps.clock.now() / 1000);
+  service.handle('models.list', async ({ markup_percent: markup }) => ({
+    data: deps.catalog.list(created, markup),
+  }));
   service.handle('providers.list', listProviders(deps));
 }

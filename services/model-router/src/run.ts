@@ -1,7 +1,6 @@
 // Builds the router and starts it.
 import { join } from 'node:path';
 import { createEventPublisher, ensureEventsStream, serve } from '@switchyard/bus';
-import { OPERATIONS } from '@switchyard/contracts';
 import { createEgress } from '@switchyard/egress';
 import {
   ByteBudget,
@@ -20,7 +19,7 @@ import { configuredServers } from './catalog/discovery/configured-servers.ts';
 import { startDiscovery } from './catalog/discovery/discovery.ts';
 import { SHIPPED_CATALOGS } from './catalog/shipped.ts';
 import type { Config } from './config.ts';
-import { createMakers } from './makers/registry.ts';
+import { ADAPTERS, createMakers } from './makers/registry.ts';
 import { openProviderKeys } from './providers/provider-keys.ts';
 import { register } from './register.ts';
 
@@ -34,7 +33,7 @@ export async function start({ config, bus, logger, clock, metrics }: ServiceDeps
   const egress = createEgress({ allow: config.SWITCHYARD_EGRESS_ALLOW, clock });
   const makers = createMakers({ secret, now: clock.now, egress });
   const files = [...SHIPPED_CATALOGS, ...config.SWITCHYARD_CATALOG];
-  const catalog = loadCatalog({ files, makers: makers.byName, secret, locked });
+  const catalog = loadCatalog({ files, makers: ADAPTERS, secret, locked });
   const servers = configuredServers(config, { fetch, clock, logger });
   const discovery = await startDiscovery({ servers, catalog, clock, logger });
   logger.info({ models: catalog.size }, 'the catalog is loaded');
@@ -48,11 +47,6 @@ export async function start({ config, bus, logger, clock, metrics }: ServiceDeps
     name: 'model-router',
     version: '0.1.0',
     description: 'Chooses model and maker, falls back, calls, prices, emits one usage event per call.',
-    // The stats of the endpoint that lists models also show the unhealthy upstreams.
-    stats: (subject) =>
-      subject === OPERATIONS['models.list'].subject
-        ? { circuits: Object.fromEntries(circuits.states()) }
-        : null,
   });
   const callTimeoutMs = config.SWITCHYARD_CALL_TIMEOUT_SECONDS * 1000;
   const largeBodies = ByteBudget.of(config, clock);

@@ -6,7 +6,7 @@ export { catalogConfig, secretOf } from './catalog/catalog-config.ts';
 export { SHIPPED_CATALOGS } from './catalog/shipped.ts';
 export { parseExactly } from './json/exact-integers.ts';
 export { redacted } from './makers/failure.ts';
-export { createMakers } from './makers/registry.ts';
+export { ADAPTERS } from './makers/registry.ts';
 export { createVideoMakers } from './makers/videos/registry.ts';
 export {
   type TakenVideo,

@@ -10,7 +10,7 @@ import {
 } from '@switchyard/bus';
 import { createEgress } from '@switchyard/egress';
 import {
-  createMakers,
+  ADAPTERS,
   createVideoMakers,
   loadCatalog,
   openProviderKeys,
@@ -43,11 +43,10 @@ export async function start({ config, bus, logger, clock, metrics }: StartDeps):
   const renderings = join(config.SWITCHYARD_DATA, 'video-worker');
   await removeLeftovers(renderings, clock.now() - LEFT_OVER_AFTER_MS);
   const folder = join(renderings, bus.instance);
-  const routerMakers = createMakers({ secret, now: clock.now });
   const egress = createEgress({ allow: config.SWITCHYARD_EGRESS_ALLOW });
   const makers = createVideoMakers({ secret, now: clock.now, egress, folder });
   const files = [...SHIPPED_CATALOGS, ...config.SWITCHYARD_CATALOG];
-  const catalog = loadCatalog({ files, makers: routerMakers.byName, secret, locked });
+  const catalog = loadCatalog({ files, makers: ADAPTERS, secret, locked });
   await ensureEventsStream(bus);
   const outboxDir = join(config.SWITCHYARD_DATA, 'outbox', 'video-worker');
   const events = await createEventPublisher({ bus, outboxDir, logger });
@@ -88,7 +87,7 @@ export async function start({ config, bus, logger, clock, metrics }: StartDeps):
       await charges.stop();
       await worker.stop();
       await events.close();
-      await Promise.all([makers.close(), routerMakers.close()]);
+      await makers.close();
       keys.close();
       await rm(folder, { recursive: true, force: true });
     },

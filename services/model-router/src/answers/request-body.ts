@@ -12,14 +12,12 @@ interface UpstreamBodyOptions {
   outputTokensMax?: number | undefined;
   /** Names of that limit; the first is set when the caller sets none. Default: chat's. */
   lengths?: readonly [string, ...string[]];
-  /** Members to remove; not adjacent to `models` at the end. */
-  without?: readonly string[];
 }
 
 /** @throws SyntaxError when the body is not a JSON object. */
 export function upstreamBody(
   given: Buffer,
-  { model, stream, outputTokensMax, lengths = CHAT_LENGTHS, without = [] }: UpstreamBodyOptions,
+  { model, stream, outputTokensMax, lengths = CHAT_LENGTHS }: UpstreamBodyOptions,
 ): Buffer {
   const { body, members } = unambiguous(given);
   const values: [string, string][] = [['model', JSON.stringify(model)]];
@@ -36,13 +34,8 @@ export function upstreamBody(
       values.push([name, String(tokens)]);
     }
   }
-  const removed = ['models', ...without].flatMap((name) => members.get(name) ?? []);
-  return withMembers(
-    body,
-    members,
-    values,
-    removed.map((member) => removal(body, member)),
-  );
+  const models = members.get('models');
+  return withMembers(body, members, values, models ? [removal(body, models)] : []);
 }
 
 /** Makers differ in which of the two they read. */

@@ -37,7 +37,6 @@ beforeEach(() => {
 /** Runs a call whose maker does this before it answers. */
 function answerAfter(prepare: (options: CallOptions) => Promise<unknown>, bodyMemory = 0): Promise<void> {
   const maker: Maker = {
-    types: ['language'],
     async call(_request, options) {
       await prepare(options);
       const body = (async function* () {

@@ -24,7 +24,6 @@ function maker(asked = Promise.resolve()): { maker: Maker; given: Given } {
   let ofCall: AbortSignal | undefined;
   return {
     maker: {
-      types: ['language'],
       call: (_request, { onRequest, signal }) => {
         ofCall = signal;
         void asked.then(onRequest);

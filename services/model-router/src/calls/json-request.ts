@@ -32,14 +32,8 @@ export class JsonRequest implements ModelRequest {
     return expectedCost(model, readRequest(this.#body), this.#head.stream);
   }
 
-  /** @param without members to leave out */
-  toUpstream(
-    _model: CatalogModel,
-    { model }: Upstream,
-    outputTokensMax?: number,
-    without: readonly string[] = [],
-  ): { body: Buffer } {
-    return { body: upstreamBody(this.#body, { model, stream: this.#head.stream, outputTokensMax, without }) };
+  toUpstream(_model: CatalogModel, { model }: Upstream, outputTokensMax?: number): { body: Buffer } {
+    return { body: upstreamBody(this.#body, { model, stream: this.#head.stream, outputTokensMax }) };
   }
 
   streamedAnswer(model: CatalogModel): StreamedAnswer | null {

@@ -57,8 +57,7 @@ export class TranslatedRequest implements ModelRequest {
     this.#thinkingTokens = thinking?.budget_tokens ?? 0;
     this.#translation = translate(this.#parsed, { requestId: head.request_id, receivedAt: head.received_at });
     const { chat, hints } = this.#translation;
-    // Hints come first: each has a comma behind it, so that it can be removed beside `models`.
-    this.#chatJson = { ...hints, ...chat };
+    this.#chatJson = { ...chat, ...hints };
     this.#chat = new JsonRequest('language', Buffer.from(JSON.stringify(this.#chatJson)), head);
   }
 
@@ -104,12 +103,14 @@ export class TranslatedRequest implements ModelRequest {
         native: { dialect: this.#head.dialect as Dialect, headers: native.headers(this.#head) },
       };
     }
-    const { nativeOnly, hints: given = {} } = this.#translation;
+    const { nativeOnly, chat, hints = {} } = this.#translation;
     if (nativeOnly) throw unsupported(nativeOnly);
     const { supported_parameters: supported } = model;
-    const hints = supported.length === 0 ? [] : Object.keys(given);
-    const without = hints.filter((name) => !supported.includes(name));
-    return this.#chat.toUpstream(model, upstream, outputTokensMax, without);
+    const takesHints = supported.length === 0 || Object.keys(hints).every((name) => supported.includes(name));
+    if (takesHints) return this.#chat.toUpstream(model, upstream, outputTokensMax);
+    const withoutHints = Buffer.from(JSON.stringify(chat));
+    const { stream } = this.#head;
+    return { body: upstreamBody(withoutHints, { model: upstream.model, stream, outputTokensMax }) };
   }
 
   streamedAnswer(model: CatalogModel, upstream: Upstream): StreamedAnswer | null {

@@ -17,7 +17,7 @@ export interface Translation {
   /** The chat request, with the caller's `model`, `models` and `stream`. */
   readonly chat: Record<string, unknown>;
   /**
-   * Further chat fields, which only say how hard to work: left out for a model whose `supported_parameters` lack them,
+   * Further chat fields, which only say how hard to work: left out for a model whose `supported_parameters` lack one,
    * since clients of the dialect send them to any model.
    */
   readonly hints?: Readonly<Record<string, unknown>>;

@@ -3,7 +3,6 @@ import type { Dialect, ModelType, TranscriptionParams, Upstream } from '@switchy
 import type { Egress } from '@switchyard/egress';
 import type { HeldPlaces } from '@switchyard/service';
 import type { Dispatcher } from 'undici';
-import type { Adapter } from '../catalog/catalog.ts';
 
 export interface MakerDeps {
   /** Reads an upstream's credential by the name of its variable. */
@@ -60,7 +59,7 @@ export interface CallOptions {
   reserve(bytes: number): Promise<Pick<HeldPlaces, 'keep'>>;
 }
 
-export interface Maker extends Adapter {
+export interface Maker {
   /** Dialects of language models, besides chat, whose requests the maker takes as they are. */
   readonly speaks?: readonly Dialect[];
   /**

@@ -28,7 +28,6 @@ export function openAiCompatible(deps: MakerDeps): OpenAiCompatible {
   // A connection for each call: one that breaks takes no other with it.
   const agent = createMakersAgent({ allowH2: false });
   return {
-    types: [...(Object.keys(PATHS) as ModelType[]), 'video'], // a video is a job: videos/openai-videos.ts
     call: (request, options) => call(agent, deps, request, options),
     close: () => agent.destroy(),
   };

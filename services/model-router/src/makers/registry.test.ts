@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { AI_SDK_MAKERS, createMakers } from './registry.ts';
+import { AI_SDK_MAKERS } from './registry.ts';
 
 const TYPES_BY_JOBS = ['video'];
 
@@ -21,13 +21,6 @@ describe.each(AI_SDK_MAKERS.map((maker) => [maker.name, maker] as const))('%s', 
     for (const file of readdirSync(fixtures).filter((one) => one.endsWith('.json')))
       expect(JSON.parse(readFileSync(join(fixtures, file), 'utf8')), file).toHaveProperty('source');
   });
-});
-
-test('what a catalog need not say has its default', async () => {
-  const { byName, close } = createMakers({ secret: () => undefined, now: () => 0 });
-  for (const { name, apiKeyEnv, baseUrl } of AI_SDK_MAKERS)
-    expect(byName[name]?.defaults).toEqual({ apiKeyEnv, baseUrl });
-  await close();
 });
 
 /** Prints which packages of the AI SDK a module imports, itself or by others. */

@@ -1,6 +1,8 @@
 // The list of all makers that the catalog may name as an `adapter`. An adapter that uses the AI SDK has its declaration
 // in its own folder; see ../../../../docs/adding-a-maker.md.
-import { createEgress, type Egress } from '@switchyard/egress';
+import { MODEL_TYPES, type ModelType } from '@switchyard/contracts';
+import type { Egress } from '@switchyard/egress';
+import type { Adapter } from '../catalog/catalog.ts';
 import { createMakersAgent } from '../http/makers-agent.ts';
 import { aiSdkMaker } from './ai-sdk/ai-sdk-maker.ts';
 import type { MakerDeclaration } from './ai-sdk/declaration.ts';
@@ -38,9 +40,23 @@ export const AI_SDK_MAKERS: readonly MakerDeclaration[] = [
   luma,
 ];
 
+const types = Object.keys(MODEL_TYPES) as ModelType[];
+
+/** What the catalog knows of each adapter. Videos are jobs: videos/registry.ts makes the makers of them. */
+export const ADAPTERS: Readonly<Record<string, Adapter>> = {
+  'openai-compatible': { types },
+  local: { types },
+  ...Object.fromEntries(
+    AI_SDK_MAKERS.map(({ name, types, baseUrl, apiKeyEnv }) => [
+      name,
+      { types, defaults: { baseUrl, apiKeyEnv } },
+    ]),
+  ),
+};
+
 interface MakersDeps extends MakerDeps {
-  /** Fetches files that callers name by URL; by default from public addresses only. */
-  egress?: Egress;
+  /** Fetches files that callers name by URL. */
+  egress: Egress;
 }
 
 export interface Makers {
@@ -48,7 +64,7 @@ export interface Makers {
   close(): Promise<void>;
 }
 
-export function createMakers({ secret, now, egress = createEgress() }: MakersDeps): Makers {
+export function createMakers({ secret, now, egress }: MakersDeps): Makers {
   const openAi = openAiCompatible({ secret, now });
   const dispatcher = createMakersAgent();
   const aiSdk = AI_SDK_MAKERS.map(

@@ -31,11 +31,8 @@ const TRANSLATIONS: { readonly [T in ModelType]?: Translation<T> } = {
 };
 
 export function aiSdkMaker(declaration: MakerDeclaration, deps: ConnectedDeps): Maker {
-  const { types, baseUrl, apiKeyEnv } = declaration;
   return {
-    types,
     speaks: Object.keys(declaration.native ?? {}) as Dialect[],
-    defaults: { baseUrl, apiKeyEnv },
     call: (request, options) => {
       const dispatcher = notifyWhenSent(deps.dispatcher, options.onAccepted);
       return answer(declaration, { ...deps, dispatcher }, request, options);

@@ -2,11 +2,13 @@
 // model of each type.
 import type {
   Experimental_DecisionModelV4 as DecisionModelV4,
+  EmbeddingModelV3,
   EmbeddingModelV4,
   ImageModelV4,
   JSONObject,
   LanguageModelV4,
   LanguageModelV4FinishReason,
+  RerankingModelV3,
   RerankingModelV4,
   SpeechModelV4,
   TranscriptionModelV4,
@@ -24,9 +26,9 @@ export interface ModelOfType {
   video: Pick<VideoModelV4, 'modelId' | 'doStart' | 'doStatus'>;
   speech: SpeechModelV4;
   transcription: TranscriptionModelV4;
-  embedding: EmbeddingModelV4;
+  embedding: EmbeddingModelV4 | EmbeddingModelV3;
   decision: DecisionModelV4;
-  rerank: RerankingModelV4;
+  rerank: RerankingModelV4 | RerankingModelV3;
 }
 
 /** Creates a model from the upstream's model name. */

@@ -1,8 +1,8 @@
 // Embeddings: converts OpenAI's request and answer for an AI SDK embedding model.
-import type { EmbeddingModelV4 } from '@ai-sdk/provider';
 import { EXPERIMENTAL_EMBEDDING_MODEL_MAX_INPUT_BYTES_PER_CALL } from '@ai-sdk/provider-utils';
 import { z } from 'zod';
 import { callEach, inParts, sumOfAll } from './calls-in-parts.ts';
+import type { ModelOfType } from './declaration.ts';
 import { type FieldsOfType, fieldsFor } from './field-rules.ts';
 import { jsonAnswer, type Translation, UnsupportedField } from './translation.ts';
 
@@ -45,7 +45,7 @@ function textsOf(input: string | unknown[]): string[] {
 }
 
 /** Maximum bytes of text per call, if the provider package knows the maker's limit. */
-function bytesPerCall(model: EmbeddingModelV4): number {
+function bytesPerCall(model: ModelOfType['embedding']): number {
   const max: unknown = Reflect.get(model, EXPERIMENTAL_EMBEDDING_MODEL_MAX_INPUT_BYTES_PER_CALL);
   return typeof max === 'number' ? max : Number.POSITIVE_INFINITY;
 }
@@ -68,7 +68,7 @@ function withinBytes(texts: readonly string[], bytesMax: number): string[][] {
   return parts;
 }
 
-type Result = Awaited<ReturnType<EmbeddingModelV4['doEmbed']>>;
+type Result = Awaited<ReturnType<ModelOfType['embedding']['doEmbed']>>;
 
 /** Google's token count, which the AI SDK does not read. */
 const googlesCount = z.object({ usageMetadata: z.object({ promptTokenCount: z.int().nonnegative() }) });

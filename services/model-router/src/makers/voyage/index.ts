@@ -1,11 +1,4 @@
-// Voyage AI: embeddings and reranking. Its provider package implements version 3 of the AI SDK's interface, which differs
-// from version 4 only in its name for what is used here.
-import type {
-  EmbeddingModelV3,
-  EmbeddingModelV4,
-  RerankingModelV3,
-  RerankingModelV4,
-} from '@ai-sdk/provider';
+// Voyage AI: embeddings and reranking. Its provider package implements version 3 of the AI SDK's interface.
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 
 export const voyage: MakerDeclaration = {
@@ -21,30 +14,8 @@ export const voyage: MakerDeclaration = {
     const { createVoyage } = await import('@ai-sdk/voyage');
     const maker = createVoyage(settings);
     return {
-      embedding: (id) => embeddingV4(maker.embeddingModel(id)),
-      rerank: (id) => rerankingV4(maker.rerankingModel(id)),
+      embedding: (id) => maker.embeddingModel(id),
+      rerank: (id) => maker.rerankingModel(id),
     };
   },
 };
-
-function embeddingV4(model: EmbeddingModelV3): EmbeddingModelV4 {
-  const { provider, modelId, maxEmbeddingsPerCall, supportsParallelCalls } = model;
-  return {
-    specificationVersion: 'v4',
-    provider,
-    modelId,
-    maxEmbeddingsPerCall,
-    supportsParallelCalls,
-    doEmbed: async (options) => ({ ...(await model.doEmbed(options)), warnings: [] }),
-  };
-}
-
-function rerankingV4(model: RerankingModelV3): RerankingModelV4 {
-  const { provider, modelId } = model;
-  return {
-    specificationVersion: 'v4',
-    provider,
-    modelId,
-    doRerank: async (options) => ({ ...(await model.doRerank(options)), warnings: [] }),
-  };
-}

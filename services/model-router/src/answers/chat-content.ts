@@ -1,6 +1,8 @@
 // Decides whether a chat answer or chunk has content. A role, an empty text or a maker's metadata does not count as a
 // first token, and an answer with nothing else is empty.
 
+import { isJsonObject } from '../json/is-json-object.ts';
+
 /** The members that are read; each may be missing. */
 interface ChatChoice {
   text?: unknown;
@@ -35,7 +37,7 @@ const LIMITS = new Set(['length', 'max_tokens']);
 export function choicesOf(chunk: unknown): ChatChoice[] {
   const { choices } = (chunk ?? {}) as { choices?: unknown };
   if (!Array.isArray(choices)) return [];
-  return choices.every(isObject) ? choices : choices.filter(isObject);
+  return choices.every(isJsonObject) ? choices : choices.filter(isJsonObject);
 }
 
 /** Whether the choice has text, reasoning, a refusal text, a tool call or audio. */
@@ -48,7 +50,7 @@ export function hasContent({ text, delta, message }: ChatChoice): boolean {
 
 /** Characters of text in the delta of a choice: content, refusal, reasoning and the arguments of tool calls. */
 export function contentLength({ delta }: ChatChoice): number {
-  if (!isObject(delta)) return 0;
+  if (!isJsonObject(delta)) return 0;
   const { content, refusal, reasoning_content: reasoning, tool_calls: calls } = delta as ChatDelta;
   let length = lengthOf(content) + lengthOf(refusal) + lengthOf(reasoning);
   if (Array.isArray(calls))
@@ -72,10 +74,6 @@ export function emptyAnswer(finishReason: unknown, stop?: unknown): EmptyAnswer 
   if (REFUSALS.has(finishReason)) return 'refusal';
   if (finishReason === 'stop' && isSomething(stop)) return 'limit';
   return LIMITS.has(finishReason) ? 'limit' : 'nothing';
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }
 
 function isSomething(value: unknown): boolean {

@@ -1,6 +1,7 @@
 // Validates a whole answer of each type, and reads its usage and cost.
 import type { CatalogModel, ModelType } from '@switchyard/contracts';
 import { estimateTokens } from '@switchyard/spending';
+import { isJsonObject } from '../json/is-json-object.ts';
 import { type Member, parseMember, topLevelMembers } from '../json/json-members.ts';
 import type { Edit } from '../json/splice.ts';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
@@ -177,9 +178,7 @@ function json({ body, members }: Pick<AnswerToRead, 'body' | 'members'>, name: s
 }
 
 function record(value: unknown): Record<string, unknown> | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : null;
+  return isJsonObject(value) ? value : null;
 }
 
 /** A count that can be charged; null for any other value. */

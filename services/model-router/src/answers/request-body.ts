@@ -1,7 +1,7 @@
 // Adapts the caller's body for the upstream: sets the upstream's model name, removes our fallback list, requests the
 // usage of a stream, and keeps every other byte.
 import { parseExactly } from '../json/exact-integers.ts';
-import { type Member, parseMember, topLevelMembers } from '../json/json-members.ts';
+import { isBlank, type Member, parseMember, topLevelMembers } from '../json/json-members.ts';
 import { type Edit, withMembers } from '../json/splice.ts';
 
 interface UpstreamBodyOptions {
@@ -57,8 +57,4 @@ function removal(body: Buffer, { keyStart, valueEnd }: Member): Edit {
   let start = keyStart;
   while (isBlank(body[start - 1])) start -= 1;
   return { start: body[start - 1] === 0x2c ? start - 1 : keyStart, end: valueEnd, text: '' };
-}
-
-function isBlank(byte: number | undefined): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }

@@ -2,7 +2,7 @@
 import type { CatalogModel } from '@switchyard/contracts';
 import { type Member, parseMember, topLevelMembers } from '../json/json-members.ts';
 import { withMembers } from '../json/splice.ts';
-import { ReportedError, UnusableAnswer } from '../makers/unusable-answer.ts';
+import { ReportedError, readWhole, UnusableAnswer } from '../makers/unusable-answer.ts';
 import type { Price } from '../spending/pricing.ts';
 import { READ_ANSWER } from './read-answer.ts';
 
@@ -17,7 +17,7 @@ export interface PricedAnswer {
  * @throws UnusableAnswer when the answer is empty, cut short, not JSON, or has no content.
  */
 export function finishWholeAnswer(model: CatalogModel, request: Buffer, body: Buffer): PricedAnswer {
-  const members = readMembers(body);
+  const members = readWhole(body, topLevelMembers);
   refuseError(body, members);
   const read = READ_ANSWER[model.type];
   if (!read) throw new UnusableAnswer(`answers of ${model.type} models come in no one piece`);
@@ -47,17 +47,4 @@ export function unstreamed(body: Buffer, contentType: string): UnusableAnswer {
     if (error instanceof ReportedError) return error;
   }
   return new UnusableAnswer(`the upstream did not stream: it sent ${contentType}`);
-}
-
-function readMembers(body: Buffer): Map<string, Member> {
-  try {
-    return topLevelMembers(body);
-  } catch (cause) {
-    throw new UnusableAnswer(
-      body.length === 0 ? 'the answer is empty' : 'the answer is no whole JSON object',
-      {
-        cause,
-      },
-    );
-  }
 }

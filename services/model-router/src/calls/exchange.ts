@@ -1,5 +1,6 @@
 // One exchange with one upstream and its timeouts: first byte, gap between bytes, and whole attempt.
 import type { HeldPlaces } from '@switchyard/service';
+import { isBlank } from '../json/json-members.ts';
 import { AttemptFailed, failureOfAnswer, timedOut } from '../makers/failure.ts';
 import type { Maker, UpstreamAnswer, UpstreamRequest } from '../makers/maker.ts';
 
@@ -143,7 +144,8 @@ async function collect(
     bytes += chunk.length;
     if (bytes > WHOLE_ANSWER_BYTES_MAX) throw tooLarge();
     chunks.push(chunk);
-    if (!timeouts.begun && !isBlank(chunk)) {
+    // Makers such as DeepSeek send blank lines as keep-alives before an answer in one piece.
+    if (!timeouts.begun && !chunk.every(isBlank)) {
       timeouts.begun = true;
       onFirstByte();
     }
@@ -221,11 +223,6 @@ class Timeouts {
     if (this.begun) return `the upstream sent nothing for ${this.#byteMs} ms`;
     return `the upstream had not begun to answer within ${this.#byteMs} ms`;
   }
-}
-
-/** Makers such as DeepSeek send blank lines as keep-alives before an answer in one piece. */
-function isBlank(bytes: Uint8Array): boolean {
-  return bytes.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09);
 }
 
 function tooLarge(): AttemptFailed {

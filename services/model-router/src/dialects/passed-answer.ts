@@ -3,9 +3,10 @@ import type { CatalogModel } from '@switchyard/contracts';
 import { estimateTokens } from '@switchyard/spending';
 import { withCost } from '../answers/usage-with-cost.ts';
 import type { PricedAnswer } from '../answers/whole-answer.ts';
+import { isJsonObject } from '../json/is-json-object.ts';
 import { topLevelMembers } from '../json/json-members.ts';
 import { withMembers } from '../json/splice.ts';
-import { UnusableAnswer } from '../makers/unusable-answer.ts';
+import { readWhole, UnusableAnswer } from '../makers/unusable-answer.ts';
 import { FREE, priceTokens, type TokenUsage } from '../spending/pricing.ts';
 import type { InputTokens } from './native-dialect.ts';
 
@@ -43,13 +44,7 @@ export function estimatedUsage(inputTokens: InputTokens, outputTokens: number): 
 
 /** @throws UnusableAnswer when the answer is no JSON object */
 export function parseAnswer(body: Buffer): object {
-  if (body.length === 0) throw new UnusableAnswer('the answer is empty');
-  let answer: unknown;
-  try {
-    answer = JSON.parse(body.toString('utf8'));
-  } catch (cause) {
-    throw new UnusableAnswer('the answer is no whole JSON object', { cause });
-  }
-  if (typeof answer === 'object' && answer !== null && !Array.isArray(answer)) return answer;
+  const answer = readWhole(body, (whole): unknown => JSON.parse(whole.toString('utf8')));
+  if (isJsonObject(answer)) return answer;
   throw new UnusableAnswer('the answer is no JSON object');
 }

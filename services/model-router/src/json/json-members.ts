@@ -74,11 +74,12 @@ function membersWithin(value: unknown): number {
 
 function skipBlanks(bytes: Buffer, from: number): number {
   let at = from;
-  for (;;) {
-    const byte = bytes[at];
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
-    at += 1;
-  }
+  while (isBlank(bytes[at])) at += 1;
+  return at;
+}
+
+export function isBlank(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
 /**

@@ -12,6 +12,16 @@ export class ReportedError extends UnusableAnswer {
   }
 }
 
+/** @throws UnusableAnswer when a whole answer is empty, or `read` fails on it */
+export function readWhole<T>(body: Buffer, read: (body: Buffer) => T): T {
+  if (body.length === 0) throw new UnusableAnswer('the answer is empty');
+  try {
+    return read(body);
+  } catch (cause) {
+    throw new UnusableAnswer('the answer is no whole JSON object', { cause });
+  }
+}
+
 /** Codes of a failed response of OpenAI that are its fault; all others are about the request (`invalid_prompt`). */
 const FAULT_CODES: ReadonlySet<unknown> = new Set([
   ...['server_error', 'rate_limit_exceeded', 'insufficient_quota', 'vector_store_timeout'],

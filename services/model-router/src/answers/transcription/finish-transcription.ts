@@ -7,7 +7,8 @@ import {
   type TranscriptionParams,
   transcriptionAnswer,
 } from '@switchyard/contracts';
-import { ReportedError, UnusableAnswer } from '../../makers/unusable-answer.ts';
+import { isJsonObject } from '../../json/is-json-object.ts';
+import { ReportedError, readWhole, UnusableAnswer } from '../../makers/unusable-answer.ts';
 import type { Price } from '../../spending/pricing.ts';
 import { withCost } from '../usage-with-cost.ts';
 import { type Cue, toSrt, toVtt } from './subtitles.ts';
@@ -53,21 +54,11 @@ const RENDER: Readonly<Record<TranscriptionFormat, Render>> = {
 };
 
 function readAnswer(bytes: Buffer): TranscriptionAnswer {
-  const json = parse(bytes);
-  if (typeof json === 'object' && json !== null && 'error' in json && json.error !== null)
-    throw new ReportedError(json.error);
+  const json = readWhole(bytes, (whole): unknown => JSON.parse(whole.toString('utf8')));
+  if (isJsonObject(json) && (json.error ?? null) !== null) throw new ReportedError(json.error);
   const parsed = transcriptionAnswer.safeParse(json);
   if (parsed.success) return parsed.data;
   throw new UnusableAnswer('the answer has no text in it', { cause: parsed.error });
-}
-
-function parse(bytes: Buffer): unknown {
-  if (bytes.length === 0) throw new UnusableAnswer('the answer is empty');
-  try {
-    return JSON.parse(bytes.toString('utf8'));
-  } catch (cause) {
-    throw new UnusableAnswer('the answer is no whole JSON object', { cause });
-  }
 }
 
 function toJson(answer: TranscriptionAnswer, finished: TranscriptionToFinish): string {

@@ -1,5 +1,6 @@
 // Converts a whole chat answer to a message of the Messages API.
 import { isExactInteger, parseExactly } from '../../json/exact-integers.ts';
+import { isJsonObject } from '../../json/is-json-object.ts';
 import { type ChatCompletion, type ChatMessage, reasoningOf } from '../chat-shapes.ts';
 import { toStopReason } from './stop-reason.ts';
 import { toThinkingBlocks } from './thoughts.ts';
@@ -57,8 +58,7 @@ function toolUsesOf({ tool_calls: calls }: ChatMessage) {
 function inputOf(text = ''): object {
   try {
     const input = parseExactly(text || '{}');
-    const isObject = typeof input === 'object' && input !== null && !Array.isArray(input);
-    if (isObject && !isExactInteger(input)) return input;
+    if (isJsonObject(input) && !isExactInteger(input)) return input;
   } catch {}
   return { unparsed_arguments: text };
 }

@@ -1,5 +1,6 @@
 // Converts the conversation of a Messages request to chat messages.
 import type { MessagesRequest } from '@switchyard/contracts';
+import type { ChatToolCall } from '../chat-shapes.ts';
 import { type Reasoning, toReasoning } from './thoughts.ts';
 
 type Message = MessagesRequest['messages'][number];
@@ -15,16 +16,10 @@ type ChatPart =
   | { type: 'image_url'; image_url: { url: string } }
   | { type: 'file'; file: { filename: string; file_data: string } };
 
-interface ToolCall {
-  id: string;
-  type: 'function';
-  function: { name: string; arguments: string };
-}
-
 export type ChatMessage =
   | { role: 'system'; content: string }
   | { role: 'user'; content: string | ChatPart[] }
-  | ({ role: 'assistant'; content: string | null; tool_calls?: ToolCall[] } & Reasoning)
+  | ({ role: 'assistant'; content: string | null; tool_calls?: ChatToolCall[] } & Reasoning)
   | { role: 'tool'; tool_call_id: string; content: string };
 
 const FILENAME = 'document.pdf';
@@ -144,6 +139,6 @@ function assistantMessage(content: string | AssistantBlock[]): ChatMessage {
   };
 }
 
-function toToolCall({ id, name, input }: Block<'tool_use'>): ToolCall {
+function toToolCall({ id, name, input }: Block<'tool_use'>): ChatToolCall {
   return { id, type: 'function', function: { name, arguments: JSON.stringify(input) } };
 }

@@ -1,6 +1,7 @@
 // Thinking blocks carry a maker's reasoning to the caller and back. What the maker needs back besides the text (its
 // signatures) is packed into the block's `signature` or `data`, so that clients return it unchanged.
 import type { ChatReasoningDetail } from '@switchyard/contracts';
+import { isJsonObject } from '../../json/is-json-object.ts';
 
 interface ThinkingBlock {
   type: 'thinking';
@@ -69,12 +70,8 @@ function unpack(packed: string): ChatReasoningDetail[] | null {
   if (!isOurs(packed)) return null;
   try {
     const details: unknown = JSON.parse(Buffer.from(packed.slice(OURS.length), 'base64url').toString('utf8'));
-    return Array.isArray(details) && details.every(isObject) ? (details as ChatReasoningDetail[]) : null;
+    return Array.isArray(details) && details.every(isJsonObject) ? (details as ChatReasoningDetail[]) : null;
   } catch {
     return null;
   }
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

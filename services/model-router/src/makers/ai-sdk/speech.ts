@@ -2,9 +2,9 @@
 //
 // Provider packages read the whole audio before they return it. When the maker's response is the audio itself, we take it
 // from the socket; the package still handles the request, errors and warnings.
+import type { SPEECH_FORMATS } from '@switchyard/contracts';
 import { z } from 'zod';
 import { type FieldsOfType, fieldsFor } from './field-rules.ts';
-import { SOUND_HEAD_BYTES, soundType } from './sound-type.ts';
 import { once, type Translated, type Translation } from './translation.ts';
 import { refuseIgnored } from './warnings.ts';
 
@@ -24,21 +24,28 @@ const fields = z.looseObject({
 /** OpenAI's default, requested when the caller names no format. */
 const FORMAT_DEFAULT = 'mp3';
 
+type SpeechFormat = (typeof SPEECH_FORMATS)[number];
+
+const MEDIA_TYPES: Readonly<Record<SpeechFormat, string>> = {
+  mp3: 'audio/mpeg',
+  wav: 'audio/wav',
+  opus: 'audio/ogg',
+  pcm: 'audio/pcm',
+};
+/** Other types do not say which sound it is. */
+const NAMES_THE_SOUND = /^(audio\/|application\/ogg)/;
+
 export const answerSpeech: Translation<'speech'> = async (model, request) => {
-  const asked =
-    typeof request.body.response_format === 'string' ? request.body.response_format : FORMAT_DEFAULT;
+  const asked = (request.body.response_format ?? FORMAT_DEFAULT) as SpeechFormat;
+  const mediaType = MEDIA_TYPES[asked];
   const withFormat = { ...request, body: { ...request.body, response_format: asked } };
   const { input, voice, response_format, speed, instructions } = fields.parse(fieldsFor(withFormat, FIELDS));
-  let sound: { bytes: AsyncIterable<Uint8Array>; said: string | null } | null = null;
+  let sound: Translated | null = null;
   request.onResponse((response) => {
-    const said = response.headers.get('content-type');
-    if (
-      !response.ok ||
-      response.body === null ||
-      !/^(audio|application\/(octet-stream|ogg))/.test(said ?? '')
-    )
+    const said = response.headers.get('content-type') ?? '';
+    if (!response.ok || response.body === null || !/^(audio|application\/(octet-stream|ogg))/.test(said))
       return response;
-    sound = { bytes: response.body, said };
+    sound = { contentType: NAMES_THE_SOUND.test(said) ? said : mediaType, body: response.body };
     return new Response(STAND_IN, { status: response.status, headers: response.headers });
   });
   const { audio, warnings } = await model.doGenerate({
@@ -51,37 +58,9 @@ export const answerSpeech: Translation<'speech'> = async (model, request) => {
     abortSignal: request.signal,
   });
   refuseIgnored(warnings, { voice, response_format, speed, instructions });
-  const taken = sound as { bytes: AsyncIterable<Uint8Array>; said: string | null } | null;
-  if (taken !== null) return typed(taken.bytes, taken.said, asked);
   const bytes = typeof audio === 'string' ? Buffer.from(audio, 'base64') : audio;
-  return typed(once(bytes), null, asked);
+  return (sound as Translated | null) ?? { contentType: mediaType, body: once(bytes) };
 };
 
 /** The provider package reads this instead of the audio, since it refuses an empty body. */
 const STAND_IN = new Uint8Array(1);
-
-/** Reads only the bytes that identify the container. */
-async function typed(
-  bytes: AsyncIterable<Uint8Array>,
-  said: string | null,
-  asked: string,
-): Promise<Translated> {
-  const rest = bytes[Symbol.asyncIterator]();
-  let head = Buffer.alloc(0);
-  while (head.length < SOUND_HEAD_BYTES) {
-    const { done, value } = await rest.next();
-    if (done) break;
-    head = Buffer.concat([head, value]);
-  }
-  const contentType = soundType(head, said, asked);
-  return { contentType, body: startingWith(head, rest) };
-}
-
-async function* startingWith(head: Buffer, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  try {
-    if (head.length > 0) yield head;
-    for (let one = await rest.next(); !one.done; one = await rest.next()) yield one.value;
-  } finally {
-    await rest.return?.();
-  }
-}

@@ -40,7 +40,7 @@ it('reports an invalid request with Mistral’s message', async () => {
   ]);
 });
 
-it('decodes the maker’s base64 to audio, and detects its container by the first bytes', async () => {
+it('decodes the maker’s base64 to audio, of the format that was asked for', async () => {
   const maker = await replay([read('speech')]);
   const body = { input: 'Hello', voice: 'paul', provider_options: { expressiveness: 0.5, ref_audio: null } };
   const { contentType, body: sound } = await maker.call('speech', body, { model: 'voxtral-mini-tts-3-0' });

@@ -112,7 +112,7 @@ describe('speech', () => {
     expect(maker.requests[0]?.json()).toMatchObject({ voice });
   });
 
-  it('detects the container by the first bytes when OpenAI does not name it', async () => {
+  it('has the format that was asked for when OpenAI does not name it', async () => {
     const wav = Buffer.concat([Buffer.from('RIFF\0\0\0\0WAVEfmt '), Buffer.alloc(32)]).toString('base64');
     const maker = await replay([
       { source: 'a WAV', headers: { 'content-type': 'application/octet-stream' }, base64: wav },

@@ -14,7 +14,7 @@ const files = SHIPPED_CATALOGS.map((path) => {
   const text = readFileSync(path, 'utf8');
   return { name: basename(path), text, models: catalogFile.parse(parse(text)).models };
 });
-const makersFiles = files.filter(({ name }) => !name.startsWith('local'));
+const makersFiles = files.filter(({ name }) => name !== 'local.yaml');
 const ofMakers: CatalogModel[] = makersFiles.flatMap(({ models }) => models);
 const named = (models: CatalogModel[]) => models.map((model) => [model.id, model] as const);
 

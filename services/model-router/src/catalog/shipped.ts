@@ -1,25 +1,10 @@
-// The catalog files shipped with Switchyard, in load order.
+// The catalog files shipped with Switchyard, one per maker, in load order: the local models, which need no key, come first.
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** One file per maker; the local models need none. */
-const FILES = [
-  'local.yaml',
-  'local-more.yaml',
-  'local-video.yaml',
-  'openai.yaml',
-  'anthropic.yaml',
-  'google.yaml',
-  'mistral.yaml',
-  'xai.yaml',
-  'cohere.yaml',
-  'voyage.yaml',
-  'elevenlabs.yaml',
-  'deepgram.yaml',
-  'black-forest-labs.yaml',
-  'fal.yaml',
-  'replicate.yaml',
-];
+const FOLDER = join(import.meta.dirname, '../../catalog');
+const FILES = readdirSync(FOLDER).filter((file) => file.endsWith('.yaml'));
 
-export const SHIPPED_CATALOGS: readonly string[] = FILES.map((file) =>
-  join(import.meta.dirname, '../../catalog', file),
+export const SHIPPED_CATALOGS: readonly string[] = [...new Set(['local.yaml', ...FILES.toSorted()])].map(
+  (file) => join(FOLDER, file),
 );

@@ -4,25 +4,38 @@ import {
   AUDIO_FORMATS,
   type AudioFormatName,
   type CatalogModel,
-  imagesRequest,
+  type imagesRequest,
   invalidParam,
   type ServiceError,
-  speechRequest,
+  type speechRequest,
   spokenCharacters,
   type TranscriptionFormat,
 } from '@switchyard/contracts';
 import { z } from 'zod';
+import { type RequestJson, readRequest } from '../spending/request-price.ts';
 
-/** Limits are free-form: a value of another shape under these names is information for clients and is not enforced. */
 const names = z.array(z.string()).optional().catch(undefined);
 const count = z.int().positive().optional().catch(undefined);
 
-/** Limits of image models that the router enforces; a catalog may hold others for clients to read. */
-const imageLimits = z.looseObject({
+/**
+ * The limits that the router enforces. A catalog may hold others for clients to read; so is a value of another shape
+ * under one of these names.
+ */
+const enforcedLimits = z.object({
   /** Allowed sizes, as `<width>x<height>`; a model with `aspect_ratios` and no sizes accepts no size. */
   sizes: names,
   aspect_ratios: names,
   images_max: count,
+  voices: names,
+  characters_max: count,
+  bytes_max: count,
+  seconds_max: z.number().positive().optional().catch(undefined),
+  /** ISO 639-1. */
+  languages: names,
+  /** Of speech the `response_format`s, of a transcription the extensions of file names. */
+  formats: names,
+  /** OpenAI's formats of a transcription; without `verbose_json` the model reports no times. */
+  response_formats: names,
 });
 
 /**
@@ -30,41 +43,42 @@ const imageLimits = z.looseObject({
  * models are skipped.
  */
 export function refusalOf(model: CatalogModel, body: Buffer): ServiceError | null {
-  if (model.type === 'image') return refusalOfImages(model, body);
-  if (model.type === 'speech') return refusalOfSpeech(model, body);
+  if (model.type === 'image') return refusalOfImages(model, readRequest(body));
+  if (model.type === 'speech') return refusalOfSpeech(model, readRequest(body));
   return null;
 }
 
-/** Limits of speech models that the router enforces. */
-const speechLimits = z.looseObject({
-  voices: names,
-  formats: names,
-  characters_max: count,
-});
-
-function refusalOfSpeech(model: CatalogModel, body: Buffer): ServiceError | null {
-  const { input, voice, response_format: format } = speechRequest.parse(JSON.parse(body.toString('utf8')));
-  const { voices, formats, characters_max: max } = speechLimits.parse(model.limits);
-  if (typeof voice === 'string' && voices && !voices.includes(voice))
-    return invalidParam('voice', supports(model, voices));
-  if (format && formats && !formats.includes(format))
-    return invalidParam('response_format', supports(model, formats));
+function refusalOfSpeech(model: CatalogModel, request: RequestJson): ServiceError | null {
+  const { input, voice, response_format: format } = request as z.infer<typeof speechRequest>;
+  const { voices, formats, characters_max: max } = enforcedLimits.parse(model.limits);
   if (max && spokenCharacters(input) > max)
     return invalidParam('input', `${model.id} accepts at most ${max} characters. Split the text.`);
-  return null;
+  const name = typeof voice === 'string' ? voice : null;
+  return unlisted(model, 'voice', name, voices) ?? unlisted(model, 'response_format', format, formats);
 }
 
-/** Limits of transcription models that the router enforces. */
-const transcriptionLimits = z.looseObject({
-  bytes_max: count,
-  seconds_max: z.number().positive().optional().catch(undefined),
-  /** ISO 639-1. */
-  languages: names,
-  /** File name extensions. */
-  formats: names,
-  /** OpenAI's formats that the model supports; without `verbose_json` it reports no times. */
-  response_formats: names,
-});
+function refusalOfImages(model: CatalogModel, request: RequestJson): ServiceError | null {
+  const { size, aspect_ratio: ratio, n } = request as z.infer<typeof imagesRequest>;
+  const { sizes, aspect_ratios: ratios, images_max: max } = enforcedLimits.parse(model.limits);
+  if (size && !sizes && ratios)
+    return invalidParam('size', `${model.id} supports no size. Use aspect_ratio: ${ratios.join(', ')}.`);
+  if (ratio && ratios?.length === 0)
+    return invalidParam('aspect_ratio', `${model.id} supports none. Use size.`);
+  if (n && max && n > max) return invalidParam('n', `${model.id} makes at most ${max} images per request.`);
+  const pixels = size === 'auto' ? null : size;
+  return unlisted(model, 'size', pixels, sizes) ?? unlisted(model, 'aspect_ratio', ratio, ratios);
+}
+
+/** The refusal of a value that the model's list does not have. */
+function unlisted(
+  { id }: CatalogModel,
+  param: string,
+  value: string | null | undefined,
+  allowed: readonly string[] | undefined,
+): ServiceError | null {
+  if (!value || !allowed || allowed.includes(value)) return null;
+  return invalidParam(param, `${id} supports only ${allowed.join(', ')}.`);
+}
 
 /** The properties of a transcription request that limits apply to. */
 interface AskedTranscription {
@@ -83,12 +97,8 @@ const LANGUAGE_CODE_LENGTH_MAX = 3;
 const NEEDS_TIMES: ReadonlySet<TranscriptionFormat> = new Set(['verbose_json', 'srt', 'vtt']);
 
 export function refusalOfTranscription(model: CatalogModel, asked: AskedTranscription): ServiceError | null {
-  const {
-    bytes_max: bytesMax,
-    seconds_max: secondsMax,
-    languages,
-    formats,
-  } = transcriptionLimits.parse(model.limits);
+  const limits = enforcedLimits.parse(model.limits);
+  const { bytes_max: bytesMax, seconds_max: secondsMax, languages, formats } = limits;
   const endings: readonly string[] = AUDIO_FORMATS[asked.format].endings;
   if (bytesMax && asked.bytes > bytesMax)
     return invalidParam('file', `${model.id} accepts at most ${bytesMax} bytes. Split or compress the file.`);
@@ -99,9 +109,8 @@ export function refusalOfTranscription(model: CatalogModel, asked: AskedTranscri
     );
   if (formats && !endings.some((ending) => formats.includes(ending)))
     return invalidParam('file', `${model.id} does not support ${asked.format}, only ${formats.join(', ')}.`);
-  const code = asked.language && languageCode(asked.language);
-  if (languages && code && !languages.includes(code))
-    return invalidParam('language', supports(model, languages));
+  const language = unlisted(model, 'language', asked.language && languageCode(asked.language), languages);
+  if (language) return language;
   if (NEEDS_TIMES.has(asked.responseFormat) && !verboseIsKnownTo(model))
     return invalidParam('response_format', `${model.id} reports no times. Use json or text.`);
   if (asked.wantsTimes && !verboseIsKnownTo(model))
@@ -111,7 +120,7 @@ export function refusalOfTranscription(model: CatalogModel, asked: AskedTranscri
 
 /** Whether the model supports `verbose_json`; models without `response_formats` do. */
 export function verboseIsKnownTo(model: CatalogModel): boolean {
-  const { response_formats: formats } = transcriptionLimits.parse(model.limits);
+  const { response_formats: formats } = enforcedLimits.parse(model.limits);
   return formats === undefined || formats.includes('verbose_json');
 }
 
@@ -119,24 +128,4 @@ export function verboseIsKnownTo(model: CatalogModel): boolean {
 function languageCode(language: string): string | null {
   const code = language.split(/[-_]/)[0]?.toLowerCase() ?? '';
   return code.length <= LANGUAGE_CODE_LENGTH_MAX ? code : null;
-}
-
-function refusalOfImages(model: CatalogModel, body: Buffer): ServiceError | null {
-  const { size, aspect_ratio: ratio, n } = imagesRequest.parse(JSON.parse(body.toString('utf8')));
-  const { sizes, aspect_ratios: ratios, images_max: max } = imageLimits.parse(model.limits);
-  if (size && !sizes && ratios)
-    return invalidParam('size', `${model.id} supports no size. Use aspect_ratio: ${ratios.join(', ')}.`);
-  if (size && size !== 'auto' && sizes && !sizes.includes(size))
-    return invalidParam('size', supports(model, sizes));
-  if (ratio && ratios && !ratios.includes(ratio))
-    return invalidParam(
-      'aspect_ratio',
-      ratios.length > 0 ? supports(model, ratios) : `${model.id} supports none. Use size.`,
-    );
-  if (n && max && n > max) return invalidParam('n', `${model.id} makes at most ${max} images per request.`);
-  return null;
-}
-
-function supports({ id }: CatalogModel, values: readonly string[]): string {
-  return `${id} supports only ${values.join(', ')}.`;
 }

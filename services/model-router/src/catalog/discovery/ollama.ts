@@ -40,39 +40,21 @@ interface OllamaOptions extends Omit<AskOptions, 'signal'> {
   logger: Logger;
 }
 
-interface Known {
-  digest: string;
-  entry: CatalogModel | null;
-}
-
 export function ollamaServer({ url, prices, apiKeyEnv, logger, ...ask }: OllamaOptions): ModelServer {
   const root = url.replace(/\/+$/, '');
-  /** Cards by name; a model with an unchanged digest is not queried again. */
-  let known = new Map<string, Known>();
-  /** Models whose card cannot be read. */
-  const broken = new Set<string>();
+  /** Entries by name and digest, null for a model that is not served: an unchanged model is not queried again. */
+  let known = new Map<string, CatalogModel | null>();
 
-  const entryOf = async (name: string, signal: AbortSignal) => {
-    const found = readCard(
-      name,
-      await askServer(`${root}/api/show`, card, { ...ask, signal }, { model: name }),
-    );
-    return found && catalogEntry(found, { maker: 'ollama', baseUrl: `${root}/v1`, prices, apiKeyEnv });
-  };
-
-  /** A broken model keeps its earlier entry, if it has one, and is queried again. */
-  const readModel = async (name: string, digest: string, signal: AbortSignal): Promise<Known | undefined> => {
-    const before = known.get(name);
-    if (digest !== '' && before?.digest === digest) return before;
+  /** Undefined for a model whose card cannot be read: it is queried again. */
+  const entryOf = async (name: string, signal: AbortSignal): Promise<CatalogModel | null | undefined> => {
     try {
-      const entry = await entryOf(name, signal);
-      broken.delete(name);
-      return { digest, entry };
+      const read = await askServer(`${root}/api/show`, card, { ...ask, signal }, { model: name });
+      const found = readCard(name, read);
+      return found && catalogEntry(found, { maker: 'ollama', baseUrl: `${root}/v1`, prices, apiKeyEnv });
     } catch (error) {
       if (!(error instanceof BadAnswer)) throw error;
-      if (!broken.has(name)) logger.warn({ url, model: name, failure: error.message }, 'a model has no card');
-      broken.add(name); // logged once, not every minute
-      return before;
+      logger.debug({ url, model: name, failure: error.message }, 'a model has no card');
+      return undefined;
     }
   };
 
@@ -81,13 +63,14 @@ export function ollamaServer({ url, prices, apiKeyEnv, logger, ...ask }: OllamaO
     url: root,
     async list(signal) {
       const { models } = await askServer(`${root}/api/tags`, tags, { ...ask, signal });
-      const now = new Map<string, Known>();
+      const now: typeof known = new Map();
       for (const { name, digest } of (models ?? []).slice(0, MODELS_PER_SERVER_MAX)) {
-        const model = await readModel(name, digest ?? '', signal);
-        if (model) now.set(name, model);
+        const key = `${name} ${digest}`;
+        const entry = digest && known.has(key) ? known.get(key) : await entryOf(name, signal);
+        if (entry !== undefined) now.set(key, entry);
       }
       known = now;
-      return [...now.values()].flatMap(({ entry }) => entry ?? []);
+      return [...now.values()].filter((entry) => entry !== null);
     },
   };
 }

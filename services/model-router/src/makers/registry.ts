@@ -14,7 +14,6 @@ import { elevenlabs } from './elevenlabs/index.ts';
 import { fal } from './fal/index.ts';
 import { google } from './google/index.ts';
 import { localModels } from './local.ts';
-import { luma } from './luma/index.ts';
 import type { Maker, MakerDeps } from './maker.ts';
 import { mistral } from './mistral/index.ts';
 import { openai } from './openai/index.ts';
@@ -37,7 +36,6 @@ export const AI_SDK_MAKERS: readonly MakerDeclaration[] = [
   blackForestLabs,
   fal,
   replicate,
-  luma,
 ];
 
 const types = Object.keys(MODEL_TYPES) as ModelType[];

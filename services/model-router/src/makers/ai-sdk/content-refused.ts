@@ -18,14 +18,14 @@ export function refusalIn(thrown: unknown): ContentRefused | null {
   return new ContentRefused(`the maker refused the content: ${reason.slice(0, MESSAGE_LENGTH_MAX)}`);
 }
 
-/** Error fields of a failed job (Luma, Replicate), and of other errors with a message (xAI). */
-const failedJob = z.object({ failure_reason: z.string().nullish(), error: z.string().nullish() });
+/** The error of a failed job (Replicate). */
+const failedJob = z.object({ error: z.string().nullish() });
 
 function reasonOfError(error: Error): string | null {
   const isData = InvalidResponseDataError.isInstance(error);
   if (!isData && error.constructor !== Error) return null;
-  const { failure_reason: reason, error: said } = (isData && failedJob.safeParse(error.data).data) || {};
-  const words = reason ?? said ?? error.message;
+  const failed = isData ? failedJob.safeParse(error.data).data : undefined;
+  const words = failed?.error ?? error.message; // xAI says it in the message
   return REFUSAL.test(words) ? words : null;
 }
 

@@ -2,7 +2,6 @@
 // answer, not a fault, and never falls back.
 
 import type { ServiceError } from '@switchyard/contracts';
-import { ADAPTER_LACKS_FIELD } from './maker.ts';
 import { ReportedError, UnusableAnswer } from './unusable-answer.ts';
 import { messageForCallers, type ShownMessage } from './without-account.ts';
 
@@ -55,8 +54,12 @@ const REFUSAL_WORDS = /\b(flagged|moderation|usage (guidelines|polic)|content po
 
 /** Classifies an error answer of an upstream. */
 export function failureOfAnswer(status: number, body: Buffer, retryAfterS: number | null): Failure {
-  const reported = readErrorBody(body);
-  return forCallers({ status, ...judge(status, reported), retryAfterS });
+  return failureOf(status, readErrorBody(body), retryAfterS);
+}
+
+/** Classifies an error of an upstream. */
+export function failureOf(status: number, said: SaidFault, retryAfterS: number | null): Failure {
+  return forCallers({ status, ...judge(status, said), retryAfterS });
 }
 
 /** Classifies an error inside a 200: it has no status of its own, but its code or type may imply one. */
@@ -89,17 +92,17 @@ export function redacted(failure: Failure, withoutKeys: (words: string) => strin
   };
 }
 
-function forCallers(failure: Failure): Failure {
+/** Leaves out our account, and all above a length. */
+export function forCallers(failure: Failure): Failure {
   return { ...failure, ...messageForCallers(failure.message) };
 }
 
 function judge(
   status: number,
-  { message, code, param }: ReportedFault,
+  { message, code, param = null }: SaidFault,
 ): Pick<Failure, 'message' | 'kind' | 'param'> {
   if (isRefusal(status, message, code))
     return { message: message ?? 'the upstream refused the content', kind: 'rejected' };
-  if (code === ADAPTER_LACKS_FIELD && message !== null) return { message, kind: 'unsupported', param };
   // A maker's message about our credentials may quote them, so callers get a fixed text.
   const said = OUR_CREDENTIALS[status] ?? message ?? `the upstream answered ${status}`;
   if (status === 429) return { message: said, kind: 'rate_limited' };
@@ -132,12 +135,15 @@ export function timedOut(what: string): AttemptFailed {
   return new AttemptFailed({ status: null, message: what, kind: 'timeout', retryAfterS: null });
 }
 
-/** The members of OpenAI's error object that are read. */
-interface ReportedFault {
+/** The members of OpenAI's error object that a failure is judged by. */
+interface SaidFault {
   message: string | null;
   code: string | null;
+  param?: string | null;
+}
+
+interface ReportedFault extends SaidFault {
   type: string | null;
-  param: string | null;
 }
 
 const NOTHING_SAID: ReportedFault = { message: null, code: null, type: null, param: null };

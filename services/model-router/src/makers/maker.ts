@@ -35,9 +35,6 @@ export interface UpstreamRequest {
   native?: { dialect: Dialect; headers: Readonly<Record<string, string>> } | undefined;
 }
 
-/** `error.code` of an adapter that refuses an unsupported field before anything is sent. */
-export const ADAPTER_LACKS_FIELD = 'adapter_lacks_field';
-
 export interface UpstreamAnswer {
   status: number;
   contentType: string;
@@ -63,8 +60,8 @@ export interface Maker {
   /** Dialects of language models, besides chat, whose requests the maker takes as they are. */
   readonly speaks?: readonly Dialect[];
   /**
-   * Resolves when the answer begins; the maker's own error is an answer too.
-   * @throws network errors, here or from the body
+   * Resolves when the answer begins; an error of the maker may be an answer too.
+   * @throws AttemptFailed for an error of the maker; network errors, here or from the body
    */
   call(request: UpstreamRequest, options: CallOptions): Promise<UpstreamAnswer>;
 }

@@ -82,9 +82,7 @@ export function describeChat(maker: MakerDeclaration, cases: ChatCases): void {
   test.each(cases.refused)('the unsupported field %s is refused before anything is sent', (param, fields) =>
     withMaker(maker, [answer('text')], async ({ call, requests }) => {
       const outcome = await call('language', { ...HELLO, ...fields }, { model });
-      expect(outcome.status).toBe(400);
-      expect(outcome.json()).toMatchObject({ error: { code: 'adapter_lacks_field', param } });
-      expect(failureOf(outcome)).toMatchObject({ kind: 'unsupported', param });
+      expect(failureOf(outcome)).toMatchObject({ status: 400, kind: 'unsupported', param });
       expect(requests).toEqual([]);
     }),
   );

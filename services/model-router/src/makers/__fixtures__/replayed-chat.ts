@@ -1,6 +1,6 @@
 // For contract tests of chat: one conversation with all that a chat may hold, makers' event streams as fixtures, and an
 // answer as a client of OpenAI's reads it.
-import { type Failure, failureOfAnswer } from '../failure.ts';
+import type { Failure } from '../failure.ts';
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 import { type Fixture, fixture, type Outcome, type ReplayedMaker, replayedMaker } from './replayed-maker.ts';
 
@@ -154,9 +154,10 @@ export function readChunks({ contentType, body }: Outcome): ReadStream {
   };
 }
 
-/** What the router makes of an error answer. */
-export function failureOf({ status, body, retryAfterS }: Outcome): Failure {
-  return failureOfAnswer(status, body, retryAfterS);
+/** What the router makes of an error. */
+export function failureOf({ failure, body }: Outcome): Failure {
+  if (failure === null) throw new Error(`it was answered: ${body.toString()}`);
+  return failure;
 }
 
 /** As much of a failure as a test says; `said` is looked for in its message. */

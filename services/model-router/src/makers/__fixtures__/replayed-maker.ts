@@ -8,6 +8,7 @@ import { type ModelType, type TranscriptionParams, upstream } from '@switchyard/
 import { createEgress, parseAllowList } from '@switchyard/egress';
 import { onTestFinished } from 'vitest';
 import { aiSdkMaker } from '../ai-sdk/ai-sdk-maker.ts';
+import { AttemptFailed, type Failure } from '../failure.ts';
 import type { CallOptions, UpstreamRequest } from '../maker.ts';
 import { createMakersAgent } from '../../http/makers-agent.ts';
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
@@ -43,6 +44,8 @@ export interface WireRequest {
 
 export interface Outcome {
   status: number;
+  /** Null for an answer; its JSON is `{ error: failure }`. */
+  failure: Failure | null;
   contentType: string;
   retryAfterS: number | null;
   body: Buffer;
@@ -121,13 +124,14 @@ export async function replayedMaker(
   const reserve = async () => ({ keep: () => {} });
   const call = async (type: ModelType, body: object, test: TestCall = {}) => {
     const { signal } = new AbortController();
-    const { body: chunks, ...head } = await startCall(type, body, test, {
-      signal,
-      onRequest: () => {},
-      onAccepted: () => {},
-      reserve,
-    });
-    return outcome(head, Buffer.concat(await Array.fromAsync(chunks)));
+    const options = { signal, onRequest: () => {}, onAccepted: () => {}, reserve };
+    try {
+      const { body: chunks, ...head } = await startCall(type, body, test, options);
+      return outcome({ ...head, failure: null }, Buffer.concat(await Array.fromAsync(chunks)));
+    } catch (error) {
+      if (error instanceof AttemptFailed) return failed(error.failure);
+      throw error;
+    }
   };
   return {
     origin,
@@ -208,6 +212,12 @@ async function give(
   for await (const piece of pieces ?? []) response.write(piece);
   if (isJson) response.end(JSON.stringify(json ?? {}).replaceAll('{origin}', origin));
   else response.end(Buffer.from(base64 ?? '', 'base64'));
+}
+
+function failed(failure: Failure): Outcome {
+  const { retryAfterS } = failure;
+  const head = { status: failure.status ?? 0, failure, contentType: 'application/json', retryAfterS };
+  return outcome(head, Buffer.from(JSON.stringify({ error: failure })));
 }
 
 function outcome(head: Omit<Outcome, 'body' | 'json'>, body: Buffer): Outcome {

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createMakersAgent } from '../../http/makers-agent.ts';
 import { chatFixture } from '../__fixtures__/replayed-chat.ts';
 import { anthropic } from '../anthropic/index.ts';
-import { type Failure, failureOfAnswer, faultOf } from '../failure.ts';
+import { type Failure, faultOf } from '../failure.ts';
 import { aiSdkMaker } from './ai-sdk-maker.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -67,16 +67,14 @@ function call(stream: boolean, { baseUrl, signal, onRequest = () => {} }: TestCa
 }
 
 async function failureOf(stream: boolean, baseUrl?: string): Promise<Failure> {
-  let answered: { status: number; retryAfterS: number | null; bytes: Buffer };
+  let bytes: Buffer;
   try {
-    const { status, retryAfterS, body } = await call(stream, baseUrl === undefined ? {} : { baseUrl });
-    answered = { status, retryAfterS, bytes: Buffer.concat(await Array.fromAsync(body)) };
+    const { body } = await call(stream, baseUrl === undefined ? {} : { baseUrl });
+    bytes = Buffer.concat(await Array.fromAsync(body));
   } catch (error) {
     return faultOf(error);
   }
-  const { status, retryAfterS, bytes } = answered;
-  if (status < 300) throw new Error(`it was answered: ${bytes}`);
-  return failureOfAnswer(status, bytes, retryAfterS);
+  throw new Error(`it was answered: ${bytes}`);
 }
 
 test.each([false, true])('a refused connection is reported with its code (streamed: %s)', async (stream) => {

@@ -3,6 +3,7 @@
 import type { Dialect, ModelType } from '@switchyard/contracts';
 import { notifyWhenSent } from '../../http/accepted-requests.ts';
 import { type Member, topLevelMembers } from '../../json/json-members.ts';
+import { AttemptFailed } from '../failure.ts';
 import type { CallOptions, ConnectedDeps, Maker, UpstreamAnswer, UpstreamRequest } from '../maker.ts';
 import { UnusableAnswer } from '../unusable-answer.ts';
 import { callersFiles } from './callers-files.ts';
@@ -10,7 +11,7 @@ import { answerChat } from './chat.ts';
 import { answerDecisions } from './decide.ts';
 import { type MakerDeclaration, modelsOf } from './declaration.ts';
 import { answerEmbeddings } from './embed.ts';
-import { errorAnswer, saidBy, thrownBeforeRequest } from './errors.ts';
+import { failureOfMaker, thrownBeforeRequest } from './errors.ts';
 import { answerImages } from './image.ts';
 import { passThrough } from './pass-through.ts';
 import { providerFetch, rawMembers } from './provider-fetch.ts';
@@ -52,7 +53,7 @@ async function answer(
       : translate(request.type, declaration, deps, request, options));
     return { status: 200, contentType, retryAfterS: null, body: withErrorsOf(body, deps.now) };
   } catch (error) {
-    return errorAnswer(saidBy(error, deps.now));
+    throw new AttemptFailed(failureOfMaker(error, deps.now));
   }
 }
 
@@ -145,7 +146,7 @@ async function* withErrorsOf(body: AsyncIterable<Uint8Array>, now: () => number)
   try {
     yield* body;
   } catch (error) {
-    const { message } = saidBy(error, now);
-    throw new UnusableAnswer(`the stream reported an error: ${message}`, { cause: error });
+    const { message, said = message } = failureOfMaker(error, now);
+    throw new UnusableAnswer(`the stream reported an error: ${said}`, { cause: error });
   }
 }

@@ -1,5 +1,5 @@
-// Converts AI SDK errors to the error answer that ../failure.ts reads from any upstream: the maker's status,
-// `Retry-After` and message. Fallback depends on the status, so misleading statuses (a bad key as 400, a refusal of the
+// Reads AI SDK errors for ../failure.ts, which classifies those of any upstream: the maker's status, `Retry-After` and
+// message. Fallback depends on the status, so misleading statuses (a bad key as 400, a refusal of the
 // content as 403) are corrected by error-meanings.ts.
 import { STATUS_CODES } from 'node:http';
 import {
@@ -12,37 +12,21 @@ import { isProviderStreamError, type ProviderStreamError } from '@ai-sdk/provide
 import { ServiceError } from '@switchyard/contracts';
 import { networkErrorIn } from '../../http/network-error.ts';
 import { readRetryAfter } from '../../http/retry-after.ts';
-import { ADAPTER_LACKS_FIELD, type UpstreamAnswer } from '../maker.ts';
+import { type Failure, failureOf, forCallers } from '../failure.ts';
 import { reportedError, UnusableAnswer } from '../unusable-answer.ts';
 import { ContentRefused } from './content-refused.ts';
 import { ERROR_MEANINGS } from './error-meanings.ts';
 import { wordsIn } from './error-words.ts';
-import { once, UnfitRequest, UnsupportedField } from './translation.ts';
-
-/** A maker's error in the terms of ../failure.ts. */
-export interface Said {
-  status: number;
-  message: string;
-  code: string | null;
-  /** The caller's field at fault. */
-  param: string | null;
-  retryAfterS: number | null;
-}
+import { UnfitRequest, UnsupportedField } from './translation.ts';
 
 /** @throws the network's or the answer's error when the maker sent no error. */
-export function saidBy(error: unknown, now: () => number): Said {
+export function failureOfMaker(error: unknown, now: () => number): Failure {
   if (error instanceof UnsupportedField) return unsupported(error.message, error.param);
   if (error instanceof UnfitRequest) return unsupported(error.message, null);
   if (UnsupportedFunctionalityError.isInstance(error)) return unsupported(error.message, null);
   if (error instanceof ContentRefused)
-    return {
-      status: 400,
-      message: error.message,
-      code: 'content_policy_violation',
-      param: null,
-      retryAfterS: null,
-    };
-  if (isProviderStreamError(error)) return saidInStream(error);
+    return failureOf(400, { message: error.message, code: 'content_policy_violation' }, null);
+  if (isProviderStreamError(error)) return failureInStream(error);
   if (!APICallError.isInstance(error)) throw asUnusable(error);
   const { statusCode: status } = error;
   if (status === undefined) throw networkErrorIn(error) ?? error;
@@ -53,13 +37,8 @@ export function saidBy(error: unknown, now: () => number): Said {
   const meant = ERROR_MEANINGS.find(
     ({ said, statuses }) => statuses.includes(status) && said.test(textOf(error)),
   );
-  return {
-    status: meant?.status ?? status,
-    message: messageOf(error),
-    code: meant?.code ?? null,
-    param: null,
-    retryAfterS: retryAfterS(error, now),
-  };
+  const said = { message: messageOf(error), code: meant?.code ?? null };
+  return failureOf(meant?.status ?? status, said, retryAfterS(error, now));
 }
 
 const OF_PROVIDERS = [APICallError, UnsupportedFunctionalityError, LoadAPIKeyError];
@@ -76,20 +55,8 @@ export function thrownBeforeRequest(error: unknown): unknown {
   return code === undefined || code.startsWith('ERR_INVALID_') ? new UnfitRequest(error) : error;
 }
 
-/** The error as an upstream's error answer. */
-export function errorAnswer(said: Said): UpstreamAnswer {
-  const { status, retryAfterS } = said;
-  return { status, contentType: 'application/json', retryAfterS, body: once(errorBody(said)) };
-}
-
-/** The error in OpenAI's shape. */
-export function errorBody({ status, message, code, param }: Said): Buffer {
-  const type = status >= 500 ? 'server_error' : 'invalid_request_error';
-  return Buffer.from(JSON.stringify({ error: { message, type, param, code } }));
-}
-
-function unsupported(message: string, param: string | null): Said {
-  return { status: 400, message, code: ADAPTER_LACKS_FIELD, param, retryAfterS: null };
+function unsupported(message: string, param: string | null): Failure {
+  return forCallers({ status: 400, message, kind: 'unsupported', param, retryAfterS: null });
 }
 
 /**
@@ -111,15 +78,8 @@ function parsed(body: string): unknown {
 }
 
 /** An error in mid-stream has a status only if its provider package assigns one. */
-function saidInStream(error: ProviderStreamError): Said {
-  const { message, statusCode = 500, code, type } = error;
-  return {
-    status: statusCode,
-    message,
-    code: typeof code === 'string' ? code : (type ?? null),
-    param: null,
-    retryAfterS: null,
-  };
+function failureInStream({ message, statusCode = 500, code, type }: ProviderStreamError): Failure {
+  return failureOf(statusCode, { message, code: typeof code === 'string' ? code : (type ?? null) }, null);
 }
 
 /** Characters of a message and of a body that are searched for its meaning; makers may repeat the whole request. */

@@ -59,7 +59,10 @@ it('starts a job for each image, each with a seed of its own', async () => {
 it('tells a prompt that moderation holds back as a refusal, at once', async () => {
   const maker = await replay(job('moderated'));
   const { status, json } = await maker.call('image', { prompt: 'x' }, { model: 'flux-pro-1.1' });
-  expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation' }]);
+  expect([status, json().error]).toMatchObject([
+    400,
+    { kind: 'rejected', message: expect.stringMatching(/^the maker refused the content/) },
+  ]);
 });
 
 it('tells once that the maker has the job, and hangs up on it when the attempt is over', async () => {

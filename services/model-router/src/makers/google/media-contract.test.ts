@@ -94,7 +94,7 @@ describe('images', () => {
     const maker = await replay([read(answer)]);
     const { status, json } = await maker.call('image', { prompt: 'x' }, { model: 'gemini-2.5-flash-image' });
     const message = `the maker refused the content: ${reason}`;
-    expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation', message }]);
+    expect([status, json().error]).toMatchObject([400, { kind: 'rejected', message }]);
   });
 });
 

@@ -50,7 +50,7 @@ describe('images', () => {
     const maker = await replay([read('images')]);
     const { status, json } = await maker.call('image', { prompt: 'x', ...field }, { model: 'gpt-image-2' });
     expect(status).toBe(400);
-    expect(json().error).toMatchObject({ param, code: 'adapter_lacks_field' });
+    expect(json().error).toMatchObject({ param, kind: 'unsupported' });
     expect(maker.requests).toHaveLength(0);
   });
 

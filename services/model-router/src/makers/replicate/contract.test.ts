@@ -49,7 +49,10 @@ it('starts a prediction for each image', async () => {
 it('tells a prediction that was held back as a refusal', async () => {
   const maker = await replayTo('nsfw');
   const { status, json } = await maker.call('image', { prompt: 'x' }, model);
-  expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation' }]);
+  expect([status, json().error]).toMatchObject([
+    400,
+    { kind: 'rejected', message: expect.stringMatching(/^the maker refused the content/) },
+  ]);
 });
 
 it('a prediction that failed is a fault, and the next upstream may do better', async () => {

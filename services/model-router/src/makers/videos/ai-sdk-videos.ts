@@ -4,12 +4,13 @@ import { Readable } from 'node:stream';
 import { AISDKError, type Experimental_VideoModelV4 as VideoModelV4 } from '@ai-sdk/provider';
 import type { Upstream } from '@switchyard/contracts';
 import { type MakerDeclaration, modelsOf } from '../ai-sdk/declaration.ts';
-import { errorBody, type Said, saidBy } from '../ai-sdk/errors.ts';
+import { failureOfMaker } from '../ai-sdk/errors.ts';
 import { providerFetch, rawMembers, type WireMembers } from '../ai-sdk/provider-fetch.ts';
+import type { Failure } from '../failure.ts';
 import type { ConnectedDeps } from '../maker.ts';
 import { download, videoBytes } from './download.ts';
-import { JOB_LOST, notTaken, ofNetwork } from './start-error.ts';
-import type { VideoJob, VideoMaker, VideoProgress } from './video-maker.ts';
+import { JOB_LOST, ofNetwork } from './start-error.ts';
+import { type VideoJob, type VideoMaker, VideoNotTaken, type VideoProgress } from './video-maker.ts';
 import { sizeText, videoSize } from './video-size.ts';
 import { videoType } from './video-type.ts';
 
@@ -163,16 +164,15 @@ async function start(
     });
     return JSON.stringify(operation);
   } catch (error) {
-    const said = answerIn(error, now);
-    if (!said) throw ofNetwork(error);
-    throw notTaken(said.status, errorBody(said), said.retryAfterS);
+    const failure = failureIn(error, now);
+    throw failure ? new VideoNotTaken(failure) : ofNetwork(error);
   }
 }
 
 /** The maker's own error; null when the error is not from the maker. */
-function answerIn(error: unknown, now: () => number): Said | null {
+function failureIn(error: unknown, now: () => number): Failure | null {
   try {
-    return saidBy(error, now);
+    return failureOfMaker(error, now);
   } catch {
     return null;
   }
@@ -193,7 +193,7 @@ async function status(
   } catch (error) {
     if (AISDKError.isInstance(error) && ENDED_WITHOUT_VIDEO.test(error.name))
       return { state: 'failed', message: error.message };
-    if (answerIn(error, deps.now)?.status === 404) return { state: 'failed', message: JOB_LOST };
+    if (failureIn(error, deps.now)?.status === 404) return { state: 'failed', message: JOB_LOST };
     throw error;
   }
   if (progress.status === 'pending') return { state: 'pending' };

@@ -8,10 +8,17 @@ import { z } from 'zod';
 import { readBody } from '../../http/read-body.ts';
 import { readRetryAfter } from '../../http/retry-after.ts';
 import { withinOrigin } from '../../http/within-origin.ts';
+import { failureOfAnswer } from '../failure.ts';
 import type { ConnectedDeps } from '../maker.ts';
 import { download, videoBytes } from './download.ts';
-import { JOB_LOST, notTaken, ofNetwork } from './start-error.ts';
-import type { TakenVideo, VideoJob, VideoMaker, VideoProgress } from './video-maker.ts';
+import { JOB_LOST, ofNetwork } from './start-error.ts';
+import {
+  type TakenVideo,
+  type VideoJob,
+  type VideoMaker,
+  VideoNotTaken,
+  type VideoProgress,
+} from './video-maker.ts';
 import { sizeText, videoSize } from './video-size.ts';
 import { videoType } from './video-type.ts';
 
@@ -73,10 +80,12 @@ async function start(
     throw ofNetwork(error);
   }
   if (!response.ok)
-    throw notTaken(
-      response.status,
-      await readBody(response, ERROR_BYTES_MAX),
-      readRetryAfter(Object.fromEntries(response.headers), deps.now),
+    throw new VideoNotTaken(
+      failureOfAnswer(
+        response.status,
+        await readBody(response, ERROR_BYTES_MAX),
+        readRetryAfter(Object.fromEntries(response.headers), deps.now),
+      ),
     );
   return answerSchema.parse(await readJson(response)).id;
 }

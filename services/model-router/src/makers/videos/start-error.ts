@@ -1,7 +1,6 @@
 // Decides after a failed start whether the maker may have accepted the job.
 
 import { networkErrorIn } from '../../http/network-error.ts';
-import { failureOfAnswer } from '../failure.ts';
 import { VideoNotTaken } from './video-maker.ts';
 
 /** Errors of a connection that was never established, so that the maker cannot have the job. */
@@ -21,11 +20,6 @@ const NEVER_SENT = new Set([
 
 /** The maker lost the job, so no video will come. */
 export const JOB_LOST = 'The maker no longer has the job. Create the video again.';
-
-/** The maker answered with an error, so it did not accept the job. */
-export function notTaken(status: number, body: Buffer, retryAfterS: number | null): VideoNotTaken {
-  return new VideoNotTaken(failureOfAnswer(status, body, retryAfterS));
-}
 
 /** VideoNotTaken for a connection that was never established; otherwise the error itself. */
 export function ofNetwork(error: unknown): unknown {

@@ -42,7 +42,10 @@ it.each([
 it('tells an image that was filtered as a refusal', async () => {
   const maker = await replay([read('images-blocked')]);
   const { status, json } = await maker.call('image', { prompt: 'x' }, model);
-  expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation' }]);
+  expect([status, json().error]).toMatchObject([
+    400,
+    { kind: 'rejected', message: expect.stringMatching(/^the maker refused the content/) },
+  ]);
 });
 
 it('a refused key of ours is not an error of the request', async () => {

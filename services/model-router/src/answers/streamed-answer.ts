@@ -1,13 +1,13 @@
 // An answer that is passed on to the caller while it arrives: server-sent events of a chat, or audio of speech.
-import {
-  type CatalogModel,
-  type ModelCallHead,
-  type ModelReplyHead,
-  type ModelType,
-  type ServiceError,
-  speechRequest,
+import type {
+  CatalogModel,
+  ModelCallHead,
+  ModelReplyHead,
+  ModelType,
+  ServiceError,
 } from '@switchyard/contracts';
 import type { Price } from '../spending/pricing.ts';
+import { readRequest } from '../spending/request-price.ts';
 import { AudioAnswer } from './audio-answer.ts';
 import { SseAnswer } from './sse-answer.ts';
 
@@ -47,7 +47,6 @@ export function streamedAnswer(
   { stream, include_usage: includeUsage }: Pick<ModelCallHead, 'stream' | 'include_usage'>,
 ): StreamedAnswer | null {
   if (type === 'language' && stream) return new SseAnswer(model, { request: body, includeUsage });
-  if (type === 'speech')
-    return new AudioAnswer(model, speechRequest.parse(JSON.parse(body.toString('utf8'))).input);
+  if (type === 'speech') return new AudioAnswer(model, readRequest(body).input as string);
   return null;
 }

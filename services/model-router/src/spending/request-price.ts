@@ -1,6 +1,6 @@
 // Prices a request by its content when no maker has counted anything: before a call, and after a call that its caller
 // left before the answer.
-import { type CatalogModel, type ModelType, speechRequest, spokenCharacters } from '@switchyard/contracts';
+import { type CatalogModel, type ModelType, spokenCharacters } from '@switchyard/contracts';
 import { estimateJsonTokens, estimateTokens } from '@switchyard/spending';
 import { type Price, priceCharacters, priceImages, priceSearches, priceTokens } from './pricing.ts';
 
@@ -31,7 +31,7 @@ export function priceRequest(model: CatalogModel, request: RequestJson, outputTo
     case 'image':
       return priceImages(model, { images: imagesAskedFor(request), inputTokens, outputTokens });
     case 'speech':
-      return priceCharacters(model, spokenCharacters(speechRequest.parse(request).input));
+      return priceCharacters(model, spokenCharacters(request.input as string));
     case 'rerank':
       return priceSearches(model, { searches: searchesOf(request), inputTokens });
     default:

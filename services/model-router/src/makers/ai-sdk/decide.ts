@@ -6,8 +6,13 @@ import {
   type Experimental_DecisionModelV4Question as SdkQuestion,
   type Experimental_DecisionModelV4State as SdkState,
 } from '@ai-sdk/provider';
-import { type DecisionQuestion, type decisionAnswer, decisionQuestion } from '@switchyard/contracts';
-import { z } from 'zod';
+import {
+  type DecisionQuestion,
+  type decisionAnswer,
+  decisionQuestion,
+  type decisionsRequest,
+} from '@switchyard/contracts';
+import type { z } from 'zod';
 import { UnusableAnswer } from '../unusable-answer.ts';
 import { callEach, inParts, sumOfAll } from './calls-in-parts.ts';
 import { type FieldsOfType, fieldsFor } from './field-rules.ts';
@@ -15,13 +20,8 @@ import { jsonAnswer, type Translation, UnsupportedField } from './translation.ts
 
 const FIELDS: FieldsOfType = { read: ['state', 'questions'], known: [] };
 
-const fields = z.looseObject({
-  state: z.union([z.string(), z.record(z.string(), z.unknown())]),
-  questions: z.record(z.string(), z.unknown()),
-});
-
 export const answerDecisions: Translation<'decision'> = async (model, request) => {
-  const { state, questions } = fields.parse(fieldsFor(request, FIELDS));
+  const { state, questions } = fieldsFor<z.infer<typeof decisionsRequest>>(request, FIELDS);
   const asked = Object.entries(questions).map(([name, one]) => [name, sdkQuestion(name, one)] as const);
   const parts = inParts(asked, request.rules.perCall ?? asked.length);
   try {

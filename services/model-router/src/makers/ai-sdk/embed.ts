@@ -1,5 +1,6 @@
 // Embeddings: converts OpenAI's request and answer for an AI SDK embedding model.
 import { EXPERIMENTAL_EMBEDDING_MODEL_MAX_INPUT_BYTES_PER_CALL } from '@ai-sdk/provider-utils';
+import type { embeddingsRequest } from '@switchyard/contracts';
 import { z } from 'zod';
 import { callEach, inParts, sumOfAll } from './calls-in-parts.ts';
 import type { ModelOfType } from './declaration.ts';
@@ -8,14 +9,10 @@ import { jsonAnswer, type Translation, UnsupportedField } from './translation.ts
 
 const FIELDS: FieldsOfType = { read: ['input', 'dimensions', 'encoding_format'], known: [] };
 
-const fields = z.looseObject({
-  input: z.union([z.string(), z.array(z.unknown())]),
-  dimensions: z.int().positive().optional(),
-  encoding_format: z.enum(['float', 'base64']).optional(),
-});
+type Fields = z.infer<typeof embeddingsRequest>;
 
 export const answerEmbeddings: Translation<'embedding'> = async (model, request) => {
-  const { input, dimensions, encoding_format: encoding } = fields.parse(fieldsFor(request, FIELDS));
+  const { input, dimensions, encoding_format: encoding } = fieldsFor<Fields>(request, FIELDS);
   const values = textsOf(input);
   const perCall = request.rules.perCall ?? (await model.maxEmbeddingsPerCall) ?? values.length;
   const parts = inParts(values, Math.max(1, Math.min(perCall, values.length))).flatMap((part) =>

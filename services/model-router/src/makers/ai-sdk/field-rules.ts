@@ -35,6 +35,9 @@ export interface FieldsOfType {
   readonly known: readonly string[];
 }
 
+/** The fields of a body that the edge has checked; null counts as not given. */
+export type Given<Body> = { readonly [Name in keyof Body]: Exclude<Body[Name], null> };
+
 /** Metadata fields, which do not change the answer. */
 const WITHOUT_EFFECT: readonly string[] = [
   'user',
@@ -49,10 +52,7 @@ const WITHOUT_EFFECT: readonly string[] = [
  * fields, which are between the caller and the maker.
  * @throws UnsupportedField for a field that the maker does not support.
  */
-export function fieldsFor(
-  request: TranslationRequest,
-  { read, known }: FieldsOfType,
-): Readonly<Record<string, unknown>> {
+export function fieldsFor<Body>(request: TranslationRequest, { read, known }: FieldsOfType): Given<Body> {
   const { rules, maker } = request;
   const fields: Record<string, unknown> = {};
   for (const [name, value] of Object.entries({ ...rules.defaults, ...given(request.body) })) {
@@ -69,7 +69,7 @@ export function fieldsFor(
   putAll(request, rules.unlessSaid);
   for (const [name, members] of Object.entries(rules.without ?? {}))
     if (request.body[name] === undefined || request.body[name] === null) putAll(request, members);
-  return fields;
+  return fields as Given<Body>;
 }
 
 /** Drops null fields, which count as not given. */

@@ -1,11 +1,12 @@
 // Images: converts OpenAI's request and answer for an AI SDK image model. The provider package downloads images by URL,
 // from public addresses only; the caller always gets base64.
 import type { ImageModelV4 } from '@ai-sdk/provider';
-import { z } from 'zod';
+import type { imagesRequest } from '@switchyard/contracts';
+import type { z } from 'zod';
 import { UnusableAnswer } from '../unusable-answer.ts';
 import { callEach, sumOfAll } from './calls-in-parts.ts';
 import { refusalIn } from './content-refused.ts';
-import { type FieldsOfType, fieldsFor } from './field-rules.ts';
+import { type FieldsOfType, fieldsFor, type Given } from './field-rules.ts';
 import { jsonAnswer, type Translation, type TranslationRequest, UnsupportedField } from './translation.ts';
 import { refuseIgnored } from './warnings.ts';
 
@@ -14,18 +15,12 @@ const FIELDS: FieldsOfType = {
   known: ['quality', 'style', 'background', 'moderation', 'output_format', 'output_compression'],
 };
 
-const fields = z.looseObject({
-  prompt: z.string(),
-  n: z.int().positive().default(1),
-  size: z.string().optional(),
-  aspect_ratio: z.string().optional(),
-  seed: z.int().optional(),
-});
-type Fields = z.output<typeof fields>;
+type Asked = z.infer<typeof imagesRequest>;
+type Fields = Given<Asked>;
 
 export const answerImages: Translation<'image'> = async (model, request) => {
-  const asked = fields.parse(fieldsFor(request, FIELDS));
-  const counts = await imagesOfEachCall(model, request, asked.n);
+  const asked = fieldsFor<Asked>(request, FIELDS);
+  const counts = await imagesOfEachCall(model, request, asked.n ?? 1);
   const results = await callEach(counts, request.signal, (n, index, abortSignal) =>
     generate(model, request, { ...asked, n, seed: seedOf(asked, counts, index) }, abortSignal),
   );
@@ -47,7 +42,7 @@ type Result = Awaited<ReturnType<ImageModelV4['doGenerate']>>;
 async function generate(
   model: ImageModelV4,
   { rules }: TranslationRequest,
-  { prompt, n, size, aspect_ratio: ratio, seed }: Fields,
+  { prompt, n = 1, size, aspect_ratio: ratio, seed }: Fields,
   abortSignal: AbortSignal,
 ): Promise<Result> {
   let result: Result;

@@ -1,4 +1,5 @@
 // Reranking: converts Cohere's and Jina's request and answer for an AI SDK reranking model.
+import type { rerankRequest } from '@switchyard/contracts';
 import { z } from 'zod';
 import { type FieldsOfType, fieldsFor } from './field-rules.ts';
 import { jsonAnswer, type Translation } from './translation.ts';
@@ -8,14 +9,7 @@ const FIELDS: FieldsOfType = {
   known: ['max_tokens_per_doc', 'rank_fields', 'max_chunks_per_doc', 'truncation', 'priority'],
 };
 
-const fields = z.looseObject({
-  query: z.string(),
-  documents: z.array(
-    z.union([z.string(), z.looseObject({ text: z.string() }).transform(({ text }) => text)]),
-  ),
-  top_n: z.int().positive().optional(),
-  return_documents: z.boolean().optional(),
-});
+type Fields = z.infer<typeof rerankRequest>;
 
 /** The maker's own count, unchanged; answers/read-answer.ts reads both shapes. */
 const counts = z.object({
@@ -24,7 +18,8 @@ const counts = z.object({
 });
 
 export const answerRerank: Translation<'rerank'> = async (model, request) => {
-  const { query, documents, top_n: topN, return_documents: whole } = fields.parse(fieldsFor(request, FIELDS));
+  const { query, top_n: topN, return_documents: whole, ...given } = fieldsFor<Fields>(request, FIELDS);
+  const documents = given.documents.map((one) => (typeof one === 'string' ? one : one.text));
   const { ranking, response } = await model.doRerank({
     query,
     documents: { type: 'text', values: documents },

@@ -2,8 +2,8 @@
 //
 // Provider packages read the whole audio before they return it. When the maker's response is the audio itself, we take it
 // from the socket; the package still handles the request, errors and warnings.
-import type { SPEECH_FORMATS } from '@switchyard/contracts';
-import { z } from 'zod';
+import type { SPEECH_FORMATS, speechRequest } from '@switchyard/contracts';
+import type { z } from 'zod';
 import { type FieldsOfType, fieldsFor } from './field-rules.ts';
 import { once, type Translated, type Translation } from './translation.ts';
 import { refuseIgnored } from './warnings.ts';
@@ -12,14 +12,6 @@ const FIELDS: FieldsOfType = {
   read: ['input', 'voice', 'response_format', 'speed', 'instructions', 'stream_format'],
   known: ['language'],
 };
-
-const fields = z.looseObject({
-  input: z.string(),
-  voice: z.union([z.string(), z.looseObject({ id: z.string() }).transform(({ id }) => id)]).optional(),
-  response_format: z.string().optional(),
-  speed: z.number().optional(),
-  instructions: z.string().optional(),
-});
 
 /** OpenAI's default, requested when the caller names no format. */
 const FORMAT_DEFAULT = 'mp3';
@@ -39,7 +31,10 @@ export const answerSpeech: Translation<'speech'> = async (model, request) => {
   const asked = (request.body.response_format ?? FORMAT_DEFAULT) as SpeechFormat;
   const mediaType = MEDIA_TYPES[asked];
   const withFormat = { ...request, body: { ...request.body, response_format: asked } };
-  const { input, voice, response_format, speed, instructions } = fields.parse(fieldsFor(withFormat, FIELDS));
+  const { input, voice, response_format, speed, instructions } = fieldsFor<z.infer<typeof speechRequest>>(
+    withFormat,
+    FIELDS,
+  );
   let sound: Translated | null = null;
   request.onResponse((response) => {
     const said = response.headers.get('content-type') ?? '';
@@ -50,7 +45,7 @@ export const answerSpeech: Translation<'speech'> = async (model, request) => {
   });
   const { audio, warnings } = await model.doGenerate({
     text: input,
-    ...(voice === undefined ? {} : { voice }),
+    ...(voice === undefined ? {} : { voice: typeof voice === 'string' ? voice : voice.id }),
     ...(response_format === undefined ? {} : { outputFormat: response_format }),
     ...(speed === undefined ? {} : { speed }),
     ...(instructions === undefined ? {} : { instructions }),

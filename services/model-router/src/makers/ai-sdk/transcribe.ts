@@ -1,8 +1,8 @@
 // Transcription: sends the audio to an AI SDK transcription model and returns OpenAI's `verbose_json`, which the router
 // converts to the requested format.
 import type { TranscriptionModelV4 } from '@ai-sdk/provider';
-import type { transcriptionAnswer } from '@switchyard/contracts';
-import { z } from 'zod';
+import type { TranscriptionParams, transcriptionAnswer } from '@switchyard/contracts';
+import type { z } from 'zod';
 import { type FieldsOfType, fieldsFor } from './field-rules.ts';
 import { jsonAnswer, type Translation } from './translation.ts';
 import { refuseIgnored } from './warnings.ts';
@@ -12,14 +12,10 @@ const FIELDS: FieldsOfType = {
   known: ['language', 'prompt', 'temperature', 'include', 'chunking_strategy'],
 };
 
-const fields = z.looseObject({
-  timestamp_granularities: z.array(z.enum(['word', 'segment'])).optional(),
-});
-
 const FALLBACK_MEDIA_TYPE = 'application/octet-stream';
 
 export const answerTranscription: Translation<'transcription'> = async (model, request) => {
-  const { timestamp_granularities: granularities } = fields.parse(fieldsFor(request, FIELDS));
+  const { timestamp_granularities: granularities } = fieldsFor<TranscriptionParams>(request, FIELDS);
   const { words: wordsOf } = request.rules;
   const result = await model.doGenerate({
     audio: request.sent.body,

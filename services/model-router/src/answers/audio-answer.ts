@@ -1,7 +1,7 @@
 // Speech: passes the maker's bytes on as they arrive. The text alone determines the price, so it is known in advance.
 import { type CatalogModel, type ModelReplyHead, spokenCharacters } from '@switchyard/contracts';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
-import { type Price, priceCharacters } from '../spending/pricing.ts';
+import { type Price, priceUnits } from '../spending/pricing.ts';
 import type { StreamEnd, StreamedAnswer } from './streamed-answer.ts';
 
 const SOUND = /^(audio\/|application\/(octet-stream|ogg))/;
@@ -12,7 +12,7 @@ export class AudioAnswer implements StreamedAnswer {
   #forwarded = false;
 
   constructor(model: CatalogModel, input: string) {
-    this.#price = priceCharacters(model, spokenCharacters(input));
+    this.#price = priceUnits(model, { characters: spokenCharacters(input) });
   }
 
   get forwarded(): boolean {

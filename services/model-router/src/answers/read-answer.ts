@@ -8,9 +8,8 @@ import { UnusableAnswer } from '../makers/unusable-answer.ts';
 import {
   FREE,
   type Price,
-  priceImages,
-  priceSearches,
   priceTokens,
+  priceUnits,
   readUsage,
   TOKENS_MAX,
   type TokenUsage,
@@ -91,7 +90,7 @@ function readRerank(answer: AnswerToRead): ReadAnswer {
   const tokens = count(usage?.input_tokens) ?? count(usage?.total_tokens) ?? count(billed?.input_tokens);
   const byTokens = answer.model.pricing.search === undefined;
   const inputTokens = tokens ?? (byTokens ? estimatedInput(answer) : 0);
-  const price = priceSearches(answer.model, { searches, inputTokens });
+  const price = priceUnits(answer.model, { searches, inputTokens });
   return {
     usage: withCost({ searches, input_tokens: inputTokens }, price),
     price,
@@ -143,7 +142,7 @@ function readImages(answer: AnswerToRead): ReadAnswer {
   const byTokens = answer.model.pricing.image === undefined;
   const inputTokens = input ?? (byTokens ? estimatedInput(answer) : 0);
   const outputTokens = output ?? (byTokens ? images * IMAGE_OUTPUT_TOKENS_MIN : 0);
-  const price = priceImages(answer.model, { images, inputTokens, outputTokens });
+  const price = priceUnits(answer.model, { images, inputTokens, outputTokens });
   const shown = { images, input_tokens: inputTokens, output_tokens: outputTokens };
   const basis = byTokens && (input === null || output === null) ? 'estimated' : 'upstream';
   const { valueStart: start, valueEnd: end } = member;

@@ -1,7 +1,7 @@
 import type { CatalogModel, TranscriptionParams } from '@switchyard/contracts';
 import { describe, expect, test } from 'vitest';
 import type { MeasuredAudio } from '../audio/measure-audio.ts';
-import { priceSeconds } from '../spending/pricing.ts';
+import { priceUnits } from '../spending/pricing.ts';
 import { TranscriptionRequest } from './transcription-request.ts';
 
 function model(minute: string, limits: Record<string, unknown> = {}): CatalogModel {
@@ -28,7 +28,7 @@ describe('the price of a number of seconds', () => {
     ['0.00000002', 1, '0'],
     ['0.0043', 1638.397, '0.117418452'],
   ])('%s a minute, %d s: %s', (rate, seconds, cost) => {
-    const price = priceSeconds(model(rate), seconds);
+    const price = priceUnits(model(rate), { seconds });
     expect(price.cost).toBe(cost);
     expect(price.quantities).toEqual({ seconds });
     expect(price.lines).toEqual([{ unit: 'minute', quantity: seconds, rate, per: 60 }]);

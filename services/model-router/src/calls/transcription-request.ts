@@ -14,7 +14,7 @@ import type { AudioDecoder } from '../audio/audio-decoder.ts';
 import { type MeasuredAudio, measureAudio } from '../audio/measure-audio.ts';
 import type { UpstreamRequest } from '../makers/maker.ts';
 import type { Expected } from '../spending/expected-cost.ts';
-import { type Price, priceSeconds } from '../spending/pricing.ts';
+import { type Price, priceUnits } from '../spending/pricing.ts';
 import { refusalOfTranscription, verboseIsKnownTo } from './model-limits.ts';
 import type { FinishedAnswer, ModelRequest } from './model-request.ts';
 import { PricedMembers } from './priced-members.ts';
@@ -55,7 +55,7 @@ export class TranscriptionRequest implements ModelRequest {
   }
 
   expected(model: CatalogModel): Expected {
-    return { cost: priceSeconds(model, this.#measured.seconds).costNano, exact: true };
+    return { cost: priceUnits(model, { seconds: this.#measured.seconds }).costNano, exact: true };
   }
 
   /**
@@ -82,13 +82,13 @@ export class TranscriptionRequest implements ModelRequest {
 
   finish(model: CatalogModel, answer: Buffer): FinishedAnswer {
     const { seconds } = this.#measured;
-    const price = priceSeconds(model, seconds);
+    const price = priceUnits(model, { seconds });
     const rendered = finishTranscription({ model, answer, params: this.#params, seconds, price });
     return { ...rendered, price, basis: 'upstream' };
   }
 
   /** A maker charges for the whole audio once it has it. */
   accepted(model: CatalogModel): Price {
-    return priceSeconds(model, this.#measured.seconds);
+    return priceUnits(model, { seconds: this.#measured.seconds });
   }
 }

@@ -90,49 +90,36 @@ export function priceTokens({ pricing }: CatalogModel, used: TokenUsage): Price 
   });
 }
 
-/** A rerank is priced per search, or by its input tokens. */
-export function priceSearches(model: CatalogModel, used: { searches: number; inputTokens: number }): Price {
-  const { search, input_token: inputToken } = model.pricing;
-  const lines: ChargeLine[] = [];
-  if (search !== undefined) lines.push({ unit: 'search', quantity: used.searches, rate: search });
-  else if (inputToken !== undefined)
-    lines.push({ unit: 'input_token', quantity: used.inputTokens, rate: inputToken });
-  return priced(lines, { searches: used.searches, ...nonZero({ input_tokens: used.inputTokens }) });
-}
-
-/** Images are priced per image, or by their tokens. */
-export function priceImages(
-  model: CatalogModel,
-  used: { images: number; inputTokens: number; outputTokens: number },
-): Price {
-  const { image, input_token: input, output_token: output } = model.pricing;
-  const lines: ChargeLine[] = [];
-  if (image !== undefined) lines.push({ unit: 'image', quantity: used.images, rate: image });
-  else {
-    if (input !== undefined) lines.push({ unit: 'input_token', quantity: used.inputTokens, rate: input });
-    if (output !== undefined) lines.push({ unit: 'output_token', quantity: used.outputTokens, rate: output });
-  }
-  const tokens = nonZero({ input_tokens: used.inputTokens, output_tokens: used.outputTokens });
-  return priced(lines, { images: used.images, ...tokens });
-}
-
-/** Speech is priced per character, so its price is known before the first byte. */
-export function priceCharacters(model: CatalogModel, characters: number): Price {
-  const { character } = model.pricing;
-  const lines = character === undefined ? [] : [{ unit: 'character', quantity: characters, rate: character }];
-  return priced(lines, { characters });
-}
-
 const SECONDS_PER_MINUTE = 60;
 
-/** Transcription is priced per minute of audio: seconds divided by 60. */
-export function priceSeconds(model: CatalogModel, seconds: number): Price {
-  const { minute } = model.pricing;
-  const lines =
-    minute === undefined
-      ? []
-      : [{ unit: 'minute', quantity: seconds, rate: minute, per: SECONDS_PER_MINUTE }];
-  return priced(lines, { seconds });
+interface UnitsUsed {
+  searches?: number;
+  images?: number;
+  characters?: number;
+  seconds?: number;
+  inputTokens?: number;
+  outputTokens?: number;
+}
+
+/** Prices searches, images, characters or seconds of audio by the model's rate for them; without one, by the tokens. */
+export function priceUnits({ pricing }: CatalogModel, used: UnitsUsed): Price {
+  const { inputTokens, outputTokens, ...units } = used;
+  const lines: ChargeLine[] = [];
+  const add = (unit: keyof CatalogModel['pricing'], quantity: number | undefined, per?: number) => {
+    const rate = pricing[unit];
+    if (typeof rate === 'string' && quantity !== undefined)
+      lines.push({ unit, quantity, rate, ...(per && { per }) });
+  };
+  add('search', units.searches);
+  add('image', units.images);
+  add('character', units.characters);
+  add('minute', units.seconds, SECONDS_PER_MINUTE);
+  if (lines.length === 0) {
+    add('input_token', inputTokens);
+    add('output_token', outputTokens);
+  }
+  const tokens = nonZero({ input_tokens: inputTokens ?? 0, output_tokens: outputTokens ?? 0 });
+  return priced(lines, { ...units, ...tokens });
 }
 
 function priced(lines: ChargeLine[], quantities: Quantities): Price {

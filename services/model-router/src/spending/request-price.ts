@@ -2,7 +2,7 @@
 // left before the answer.
 import { type CatalogModel, type ModelType, spokenCharacters } from '@switchyard/contracts';
 import { estimateJsonTokens, estimateTokens } from '@switchyard/spending';
-import { type Price, priceCharacters, priceImages, priceSearches, priceTokens } from './pricing.ts';
+import { type Price, priceTokens, priceUnits } from './pricing.ts';
 
 /** A caller's parsed JSON; its endpoint has validated it. */
 export type RequestJson = Readonly<Record<string, unknown>>;
@@ -29,11 +29,11 @@ export function priceRequest(model: CatalogModel, request: RequestJson, outputTo
     case 'embedding':
       return priceTokens(model, { inputTokens, cachedInputTokens: 0, outputTokens });
     case 'image':
-      return priceImages(model, { images: imagesAskedFor(request), inputTokens, outputTokens });
+      return priceUnits(model, { images: imagesAskedFor(request), inputTokens, outputTokens });
     case 'speech':
-      return priceCharacters(model, spokenCharacters(request.input as string));
+      return priceUnits(model, { characters: spokenCharacters(request.input as string) });
     case 'rerank':
-      return priceSearches(model, { searches: searchesOf(request), inputTokens });
+      return priceUnits(model, { searches: searchesOf(request), inputTokens });
     default:
       throw new Error(`a call of a ${model.type} model has no JSON to price it by`);
   }

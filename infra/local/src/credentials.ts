@@ -6,7 +6,7 @@
  */
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { HOST_SERVICE } from '@switchyard/bus/permissions';
+import { HOST_SERVICE } from '@switchyard/contracts';
 import { ensureMongoUser } from './mongo-user.ts';
 import { COMPOSE_CERTIFICATE, ensureNatsTls } from './nats-tls.ts';
 import {

@@ -6,14 +6,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { NatsCredentials } from '@switchyard/bus/nats-url';
-import {
-  HOST_SERVICE,
-  isServiceName,
-  OPERATOR,
-  permissionsOf,
-  SERVICE_NAMES,
-} from '@switchyard/bus/permissions';
-import { idOf, newId } from '@switchyard/contracts';
+import { isServiceName, OPERATOR, permissionsOf } from '@switchyard/bus/permissions';
+import { HOST_SERVICE, idOf, newId, SERVICE_NAMES } from '@switchyard/contracts';
 import { ROOT } from './config.ts';
 import type { ServerCertificate } from './nats-tls.ts';
 import { SetupError } from './setup-error.ts';

@@ -3,7 +3,7 @@
  * all of them in order.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { HOST_SERVICE } from '@switchyard/bus/permissions';
+import { HOST_SERVICE } from '@switchyard/contracts';
 import { reachable, removeAddresses, writeAddresses } from './addresses.ts';
 import type { LauncherConfig } from './config.ts';
 import { ensureConsole } from './console-build.ts';

@@ -1,7 +1,7 @@
 // What stands in two places is held together here: docker-compose.yml, the Dockerfile, and the repository.
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SERVICE_NAMES } from '@switchyard/bus/permissions';
+import { SERVICE_NAMES } from '@switchyard/contracts';
 import { ROOT } from '@switchyard/local';
 import { describe, expect, it } from 'vitest';
 import { BASES } from './base-recipes.ts';

@@ -1,6 +1,6 @@
-// Which service may do what on the bus. Each table has a row for each operation, event, bucket and object store of the
-// contracts: a new one does not compile until its row says who uses it. permissions.ts turns the tables into the
-// permissions of NATS users.
+// Which service may do what on the bus, beside the callers in the contracts' table of operations. Each table has a row for
+// each event, bucket and object store: a new one does not compile until its row says who uses it. permissions.ts turns the
+// tables into the permissions of NATS users.
 import {
   COUNT_TOKENS_SUBJECT,
   type EventName,
@@ -10,93 +10,16 @@ import {
   HOST_EVENTS_STREAM,
   type HostOperationName,
   type HostStreamName,
-  type OperationName,
   RECEIPTS_STREAM,
+  type ServiceName,
   VIDEO_CONTENT_SUBJECT,
   VIDEO_CREATE_SUBJECT,
 } from '@switchyard/contracts';
 import type { BucketName } from './buckets.ts';
 import type { ObjectStoreName } from './objects.ts';
 
-export const SERVICE_NAMES = [
-  'edge',
-  'model-router',
-  'video-worker',
-  'control',
-  'billing',
-  'computer-agent',
-] as const;
-export type ServiceName = (typeof SERVICE_NAMES)[number];
-
-/** One process for each host, with a NATS user of the host's id. */
-export const HOST_SERVICE = 'computer-agent' satisfies ServiceName;
-
 type Services = readonly ServiceName[];
 const EDGE: Services = ['edge'];
-/** Services whose work is held against budgets. */
-const SPENDERS: Services = ['model-router', 'video-worker'];
-const HOSTS: Services = [HOST_SERVICE];
-
-/** Who calls each operation. The service in its subject serves it. */
-export const OPERATION_CALLERS: Readonly<Record<OperationName, Services>> = {
-  'models.list': EDGE,
-  'keys.create': EDGE,
-  'keys.list': EDGE,
-  'keys.update': EDGE,
-  'keys.get': EDGE,
-  'keys.rotate': EDGE,
-  'keys.delete': EDGE,
-  'webhooks.create': EDGE,
-  'webhooks.list': EDGE,
-  'webhooks.get': EDGE,
-  'webhooks.update': EDGE,
-  'webhooks.rotate': EDGE,
-  'webhooks.delete': EDGE,
-  'webhooks.deliveries': EDGE,
-  'webhooks.test': EDGE,
-  'signing-secret.get': EDGE,
-  'signing-secret.rotate': EDGE,
-  'computers.options': EDGE,
-  'computers.create': EDGE,
-  'computers.list': EDGE,
-  'computers.get': EDGE,
-  'computers.upload': EDGE,
-  'computers.delete': EDGE,
-  'videos.list': EDGE,
-  'videos.get': EDGE,
-  'videos.delete': EDGE,
-  'files.list': EDGE,
-  'files.get': EDGE,
-  'files.delete': EDGE,
-  'orgs.create': EDGE,
-  'orgs.list': EDGE,
-  'orgs.get': EDGE,
-  'orgs.update': EDGE,
-  'orgs.delete': EDGE,
-  'orgs.keys.create': EDGE,
-  'providers.list': ['edge', 'control'],
-  'providers.set': EDGE,
-  'providers.delete': EDGE,
-  'account.get': ['edge', 'billing'], // billing: its audit
-  'account.audit': EDGE,
-  'audit-log.list': EDGE,
-  'keys.spending': EDGE,
-  'credits.create': ['edge', 'control'],
-  'refunds.create': EDGE,
-  'credits.list': EDGE,
-  'holds.take': SPENDERS,
-  'holds.settle': SPENDERS,
-  'holds.renew': SPENDERS,
-  'host-holds.take': HOSTS,
-  'host-holds.settle': HOSTS,
-  'host-holds.renew': HOSTS,
-  'statements.list': EDGE,
-  'statements.get': EDGE,
-  'statements.events': EDGE,
-  'usage.get': EDGE,
-  'logs.list': EDGE,
-  'logs.get': EDGE,
-};
 
 /** Who calls computer hosts. */
 export const HOST_CALLERS: Readonly<Record<HostOperationName | HostStreamName, Services>> = {

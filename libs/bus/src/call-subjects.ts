@@ -2,7 +2,7 @@
 // user's permissions (permissions.ts) keep it from answering or steering calls that are not its own.
 //
 // An instance is `<user>.<random>`, two tokens.
-import { HOST_SERVICE } from './access.ts';
+import { HOST_SERVICE } from '@switchyard/contracts';
 
 /** The user that serves a subject: of a host's subject the host's, else the service's. */
 export function calleeOf(subject: string): string {

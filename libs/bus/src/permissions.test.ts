@@ -1,8 +1,9 @@
 import * as contracts from '@switchyard/contracts';
+import { HOST_SERVICE, SERVICE_NAMES, type ServiceName } from '@switchyard/contracts';
 import { expect, test } from 'vitest';
 import { HOST_CALLERS, STREAM_CALLERS } from './access.ts';
 import { calleeOf } from './call-subjects.ts';
-import { HOST_SERVICE, permissionsOf, SERVICE_NAMES, type ServiceName } from './permissions.ts';
+import { permissionsOf } from './permissions.ts';
 
 /** NATS' own rule: `*` is one token, `>` is one or more. */
 function covers(pattern: string, subject: string): boolean {
@@ -17,7 +18,7 @@ function covers(pattern: string, subject: string): boolean {
 const allows = (patterns: readonly string[], subject: string) =>
   patterns.some((pattern) => covers(pattern, subject));
 const HOST = 'host_a';
-const userOf = (service: (typeof SERVICE_NAMES)[number]) => (service === HOST_SERVICE ? HOST : service);
+const userOf = (service: ServiceName) => (service === HOST_SERVICE ? HOST : service);
 
 const ofHosts = Object.entries(HOST_CALLERS).map(
   ([verb, services]) => [`${HOST_SERVICE}.v1.*.${verb}`, services] as const,
@@ -41,7 +42,7 @@ test('every call whose body is a stream, or goes to a host, has callers, and its
     expect(pattern, subject).toBeDefined();
     for (const service of callers[pattern!]!)
       expect(allows(permissionsOf(service, userOf(service)).publish, subject), subject).toBe(true);
-    const service = subject.split('.')[0] as (typeof SERVICE_NAMES)[number];
+    const service = subject.split('.')[0] as ServiceName;
     expect(allows(permissionsOf(service, calleeOf(subject)).subscribe, subject), subject).toBe(true);
   }
 });

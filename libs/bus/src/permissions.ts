@@ -1,35 +1,33 @@
-// The permissions of each NATS user, from the tables of access.ts: what it may publish, and what it may subscribe to.
+// The permissions of each NATS user, from the table of operations and those of access.ts: what it may publish, and what it may subscribe to.
 // Everything else is refused by nats-server.
 import {
   ALL_PLACES,
   EVENT_STREAMS,
   eventSubjectOfHost,
   HOST_EVENTS_STREAM,
+  HOST_SERVICE,
   hostSubject,
+  OPERATIONS,
   type OperationName,
   operationPattern,
   RATE_LIMITS_SUBJECTS,
   RECEIPTS_STREAM,
   RECEIPTS_SUBJECTS,
   rateLimitsSubject,
+  SERVICE_NAMES,
+  type ServiceName,
 } from '@switchyard/contracts';
 import {
   BUCKET_USERS,
   EVENT_PUBLISHERS,
   HOST_CALLERS,
-  HOST_SERVICE,
   OBJECT_STORE_USERS,
-  OPERATION_CALLERS,
-  SERVICE_NAMES,
-  type ServiceName,
   STREAM_CALLERS,
   STREAM_READERS,
 } from './access.ts';
 
 /** The user of operators and their programs: it may do everything. */
 export const OPERATOR = 'operator';
-
-export { HOST_SERVICE, SERVICE_NAMES, type ServiceName };
 
 export interface Permissions {
   readonly publish: readonly string[];
@@ -75,9 +73,9 @@ export function isServiceName(user: string): user is ServiceName {
 
 function calls(service: ServiceName, user: string): string[] {
   return [
-    ...namesFor(OPERATION_CALLERS, service).map((name) =>
-      operationPattern(name as OperationName, ALL_PLACES, user),
-    ),
+    ...(Object.keys(OPERATIONS) as OperationName[])
+      .filter((name) => OPERATIONS[name].callers.includes(service))
+      .map((name) => operationPattern(name, ALL_PLACES, user)),
     ...namesFor(HOST_CALLERS, service).map((verb) => hostSubject('*', verb as keyof typeof HOST_CALLERS)),
     ...namesFor(STREAM_CALLERS, service),
   ];

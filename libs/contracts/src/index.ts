@@ -61,6 +61,7 @@ export * from './refunds.ts';
 export * from './rerank.ts';
 export * from './responses.ts';
 export * from './responses-events.ts';
+export * from './services.ts';
 export * from './session.ts';
 export * from './speech.ts';
 export * from './statements.ts';

@@ -1,5 +1,6 @@
-// Every request/reply operation on the bus, once: subject -> request and response. Model calls are byte streams and
-// have their heads in model-calls.ts; `exec` of a computer is an operation whose answer may take as long as its command.
+// Every request/reply operation on the bus, once: name -> its service, its callers, request and response. Model calls are
+// byte streams and have their heads in model-calls.ts; `exec` of a computer is an operation whose answer may take as long
+// as its command.
 import { z } from 'zod';
 import {
   accountAudit,
@@ -44,6 +45,7 @@ import { ALL_PLACES, placeOf, placeTokens } from './org-places.ts';
 import { createdOrg, createOrgRequest, orgList, orgObject, updateOrgRequest } from './orgs.ts';
 import { deletedProviderKey, providerList, providerObject, setProviderRequest } from './providers.ts';
 import { createRefundRequest, refundObject } from './refunds.ts';
+import { HOST_SERVICE, type ServiceName } from './services.ts';
 import { statement, statementEventList, statementList, statementMonth } from './statements.ts';
 import { logsQuery, usageQuery, usageReport } from './usage.ts';
 import { deletedVideo, videoListing, videoView } from './videos.ts';
@@ -65,30 +67,53 @@ export type Caller = z.infer<typeof caller>;
 
 const empty = z.object({});
 const byId = z.object({ id: z.string() });
-const byMaker = z.object({ maker: z.string() });
-const longList = caller.extend({ query: listQuery });
-const shortList = caller.extend({ query: shortListQuery });
 
-const operation = <I extends z.ZodType, O extends z.ZodType>(subject: string, request: I, response: O) => ({
-  subject,
-  request,
-  response,
+const withBody = <B extends z.ZodType>(body: B) => caller.extend({ body });
+const withId = caller.extend(byId.shape);
+const withIdAndBody = <B extends z.ZodType>(body: B) => withId.extend({ body });
+const withQuery = <Q extends z.ZodType>(query: Q) => caller.extend({ query });
+const longList = withQuery(listQuery);
+const shortList = withQuery(shortListQuery);
+
+type Services = readonly ServiceName[];
+const EDGE: Services = ['edge'];
+/** Services whose work is held against budgets. */
+const SPENDERS: Services = ['model-router', 'video-worker'];
+const HOSTS: Services = [HOST_SERVICE];
+
+/** An operation says who calls it: nats-server refuses it to every other service. */
+const operationOf =
+  (service: ServiceName) =>
+  <I extends z.ZodType, O extends z.ZodType>(callers: Services, request: I, response: O) => ({
+    service,
+    callers,
+    request,
+    response,
+  });
+
+const router = operationOf('model-router');
+const control = operationOf('control');
+const videos = operationOf('video-worker');
+
+/** An operation on the money of one org: its subject goes on with the org's place (org-places.ts). */
+const billing = <I extends z.ZodType<{ org: string }>, O extends z.ZodType>(
+  callers: Services,
+  request: I,
+  response: O,
+) => ({
+  ...operationOf('billing')(callers, request, response),
+  place: ({ org }: { org: string }) => placeOf(org),
 });
 
-/** An operation on the money of the orgs at one place: its subject goes on with the place (org-places.ts). */
-const atPlace = <I extends z.ZodType, O extends z.ZodType>(
-  subject: string,
+/** One on the money of the orgs at the place that the request names. */
+const billingAtPlace = <I extends z.ZodType<{ place: number }>, O extends z.ZodType>(
+  callers: Services,
   request: I,
   response: O,
-  place: (request: z.infer<I>) => number,
-) => ({ ...operation(subject, request, response), place });
-
-/** One on the money of one org. */
-const ofOrg = <I extends z.ZodType<{ org: string }>, O extends z.ZodType>(
-  subject: string,
-  request: I,
-  response: O,
-) => atPlace(subject, request, response, ({ org }) => placeOf(org));
+) => ({
+  ...operationOf('billing')(callers, request, response),
+  place: ({ place }: { place: number }) => place,
+});
 
 /**
  * One that a computer host asks for: its subject has the host's id before the place, and nats-server lets each host use
@@ -100,143 +125,88 @@ const fromHost = <P extends { request: z.ZodType<{ host: string }> }>(operation:
 });
 
 export const OPERATIONS = {
-  'models.list': operation('model-router.v1.models.list', markup, z.object({ data: z.array(modelObject) })),
+  'models.list': router(EDGE, markup, z.object({ data: z.array(modelObject) })),
 
-  'keys.create': operation('control.v1.keys.create', caller.extend({ body: createKeyRequest }), createdKey),
-  'keys.list': operation('control.v1.keys.list', shortList, keyList),
-  'keys.update': operation(
-    'control.v1.keys.update',
-    caller.extend({ ...byId.shape, body: updateKeyRequest }),
-    keyObject,
-  ),
-  'keys.get': operation('control.v1.keys.get', caller.extend(byId.shape), keyObject),
-  'keys.rotate': operation(
-    'control.v1.keys.rotate',
-    caller.extend({ ...byId.shape, body: rotateKeyRequest }),
-    rotatedKey,
-  ),
-  'keys.delete': operation('control.v1.keys.delete', caller.extend(byId.shape), deletedKey),
+  'keys.create': control(EDGE, withBody(createKeyRequest), createdKey),
+  'keys.list': control(EDGE, shortList, keyList),
+  'keys.update': control(EDGE, withIdAndBody(updateKeyRequest), keyObject),
+  'keys.get': control(EDGE, withId, keyObject),
+  'keys.rotate': control(EDGE, withIdAndBody(rotateKeyRequest), rotatedKey),
+  'keys.delete': control(EDGE, withId, deletedKey),
 
-  'webhooks.create': operation(
-    'control.v1.webhooks.create',
-    caller.extend({ body: createWebhookRequest }),
-    webhookWithSecret,
-  ),
-  'webhooks.list': operation('control.v1.webhooks.list', shortList, webhookList),
-  'webhooks.get': operation('control.v1.webhooks.get', caller.extend(byId.shape), webhookObject),
-  'webhooks.update': operation(
-    'control.v1.webhooks.update',
-    caller.extend({ ...byId.shape, body: updateWebhookRequest }),
-    webhookObject,
-  ),
-  'webhooks.rotate': operation('control.v1.webhooks.rotate', caller.extend(byId.shape), webhookWithSecret),
-  'webhooks.test': operation('control.v1.webhooks.test', caller.extend(byId.shape), webhookDelivery),
-  'webhooks.deliveries': operation(
-    'control.v1.webhooks.deliveries',
-    shortList.extend(byId.shape),
-    webhookDeliveryList,
-  ),
-  'webhooks.delete': operation('control.v1.webhooks.delete', caller.extend(byId.shape), deletedWebhook),
-  'signing-secret.get': operation('control.v1.signing-secret.get', caller, signingSecret),
-  'signing-secret.rotate': operation('control.v1.signing-secret.rotate', caller, signingSecret),
+  'webhooks.create': control(EDGE, withBody(createWebhookRequest), webhookWithSecret),
+  'webhooks.list': control(EDGE, shortList, webhookList),
+  'webhooks.get': control(EDGE, withId, webhookObject),
+  'webhooks.update': control(EDGE, withIdAndBody(updateWebhookRequest), webhookObject),
+  'webhooks.rotate': control(EDGE, withId, webhookWithSecret),
+  'webhooks.test': control(EDGE, withId, webhookDelivery),
+  'webhooks.deliveries': control(EDGE, shortList.extend(byId.shape), webhookDeliveryList),
+  'webhooks.delete': control(EDGE, withId, deletedWebhook),
+  'signing-secret.get': control(EDGE, caller, signingSecret),
+  'signing-secret.rotate': control(EDGE, caller, signingSecret),
 
-  'computers.options': operation('control.v1.computers.options', markup, computerOptions),
-  'computers.create': operation(
-    'control.v1.computers.create',
-    caller.extend({
-      body: createComputerRequest,
+  'computers.options': control(EDGE, markup, computerOptions),
+  'computers.create': control(
+    EDGE,
+    withBody(createComputerRequest).extend({
       /** Whether something limits what the caller may spend. */
       limited: z.boolean(),
       ...markup.shape,
     }),
     computerObject,
   ),
-  'computers.list': operation('control.v1.computers.list', shortList, computerList),
-  'computers.get': operation('control.v1.computers.get', caller.extend(byId.shape), computerObject),
-  'computers.upload': operation(
-    'control.v1.computers.upload',
-    caller.extend({ ...byId.shape, body: uploadRequest }),
-    uploadResult,
-  ),
-  'computers.delete': operation('control.v1.computers.delete', caller.extend(byId.shape), deletedComputer),
+  'computers.list': control(EDGE, shortList, computerList),
+  'computers.get': control(EDGE, withId, computerObject),
+  'computers.upload': control(EDGE, withIdAndBody(uploadRequest), uploadResult),
+  'computers.delete': control(EDGE, withId, deletedComputer),
 
-  'videos.list': operation('video-worker.v1.videos.list', longList, videoListing),
-  'videos.get': operation('video-worker.v1.videos.get', caller.extend(byId.shape), videoView),
-  'videos.delete': operation('video-worker.v1.videos.delete', caller.extend(byId.shape), deletedVideo),
+  'videos.list': videos(EDGE, longList, videoListing),
+  'videos.get': videos(EDGE, withId, videoView),
+  'videos.delete': videos(EDGE, withId, deletedVideo),
 
-  'files.list': operation('control.v1.files.list', caller.extend({ query: filesQuery }), fileList),
-  'files.get': operation('control.v1.files.get', caller.extend(byId.shape), fileObject),
-  'files.delete': operation('control.v1.files.delete', caller.extend(byId.shape), deletedFile),
+  'files.list': control(EDGE, withQuery(filesQuery), fileList),
+  'files.get': control(EDGE, withId, fileObject),
+  'files.delete': control(EDGE, withId, deletedFile),
 
-  'orgs.create': operation('control.v1.orgs.create', caller.extend({ body: createOrgRequest }), createdOrg),
-  'orgs.list': operation('control.v1.orgs.list', longList, orgList),
-  'orgs.get': operation('control.v1.orgs.get', caller.extend(byId.shape), orgObject),
-  'orgs.update': operation(
-    'control.v1.orgs.update',
-    caller.extend({ ...byId.shape, body: updateOrgRequest }),
-    orgObject,
-  ),
-  'orgs.delete': operation('control.v1.orgs.delete', caller.extend(byId.shape), orgObject),
-  'orgs.keys.create': operation(
-    'control.v1.orgs.keys.create',
-    caller.extend({ ...byId.shape, body: createKeyRequest }),
-    createdKey,
-  ),
+  'orgs.create': control(EDGE, withBody(createOrgRequest), createdOrg),
+  'orgs.list': control(EDGE, longList, orgList),
+  'orgs.get': control(EDGE, withId, orgObject),
+  'orgs.update': control(EDGE, withIdAndBody(updateOrgRequest), orgObject),
+  'orgs.delete': control(EDGE, withId, orgObject),
+  'orgs.keys.create': control(EDGE, withIdAndBody(createKeyRequest), createdKey),
 
-  'providers.list': operation(
-    'model-router.v1.providers.list',
-    caller.extend({ query: shortListQuery }),
-    providerList,
-  ),
-  'providers.set': operation(
-    'control.v1.providers.set',
-    caller.extend({ ...byMaker.shape, body: setProviderRequest }),
-    providerObject,
-  ),
-  'providers.delete': operation(
-    'control.v1.providers.delete',
-    caller.extend(byMaker.shape),
-    deletedProviderKey,
-  ),
+  'providers.list': router(['edge', 'control'], shortList, providerList),
+  'providers.set': control(EDGE, withBody(setProviderRequest).extend({ maker: z.string() }), providerObject),
+  'providers.delete': control(EDGE, caller.extend({ maker: z.string() }), deletedProviderKey),
 
-  'account.get': ofOrg('billing.v1.account.get', caller, accountObject),
-  'audit-log.list': ofOrg(
-    'billing.v1.audit-log.list',
-    caller.extend({ all_orgs: z.boolean(), query: auditLogQuery }),
-    auditLog,
-  ),
-  'account.audit': ofOrg('billing.v1.account.audit', caller, accountAudit),
-  'keys.spending': ofOrg('billing.v1.keys.spending', caller.extend(byId.shape), keySpending),
-  'credits.create': ofOrg(
-    'billing.v1.credits.create',
-    caller.extend({ body: createCreditRequest }),
-    creditObject,
-  ),
-  'refunds.create': ofOrg(
-    'billing.v1.refunds.create',
-    caller.extend({ refund_id: z.string(), body: createRefundRequest }),
+  'account.get': billing(['edge', 'billing'], caller, accountObject), // billing: its audit
+  'audit-log.list': billing(EDGE, withQuery(auditLogQuery).extend({ all_orgs: z.boolean() }), auditLog),
+  'account.audit': billing(EDGE, caller, accountAudit),
+  'keys.spending': billing(EDGE, withId, keySpending),
+  'credits.create': billing(['edge', 'control'], withBody(createCreditRequest), creditObject),
+  'refunds.create': billing(
+    EDGE,
+    withBody(createRefundRequest).extend({ refund_id: z.string() }),
     refundObject,
   ),
-  'credits.list': ofOrg('billing.v1.credits.list', longList, creditList),
-  'holds.take': ofOrg('billing.v1.holds.take', takeHold, grantedHold),
-  'holds.settle': ofOrg('billing.v1.holds.settle', settleHold, empty),
-  'holds.renew': atPlace('billing.v1.holds.renew', renewHolds, empty, ({ place }) => place),
-  'host-holds.take': fromHost(ofOrg('billing.v1.host-holds.take', hostHold, grantedHold)),
-  'host-holds.settle': fromHost(ofOrg('billing.v1.host-holds.settle', settleHostHold, empty)),
-  'host-holds.renew': fromHost(
-    atPlace('billing.v1.host-holds.renew', renewHostHolds, empty, ({ place }) => place),
-  ),
+  'credits.list': billing(EDGE, longList, creditList),
+  'holds.take': billing(SPENDERS, takeHold, grantedHold),
+  'holds.settle': billing(SPENDERS, settleHold, empty),
+  'holds.renew': billingAtPlace(SPENDERS, renewHolds, empty),
+  'host-holds.take': fromHost(billing(HOSTS, hostHold, grantedHold)),
+  'host-holds.settle': fromHost(billing(HOSTS, settleHostHold, empty)),
+  'host-holds.renew': fromHost(billingAtPlace(HOSTS, renewHostHolds, empty)),
 
-  'statements.list': ofOrg('billing.v1.statements.list', shortList, statementList),
-  'statements.get': ofOrg('billing.v1.statements.get', caller.extend({ month: statementMonth }), statement),
-  'statements.events': ofOrg(
-    'billing.v1.statements.events',
-    caller.extend({ month: statementMonth, line: z.string(), query: listQuery }),
+  'statements.list': billing(EDGE, shortList, statementList),
+  'statements.get': billing(EDGE, caller.extend({ month: statementMonth }), statement),
+  'statements.events': billing(
+    EDGE,
+    longList.extend({ month: statementMonth, line: z.string() }),
     statementEventList,
   ),
-  'usage.get': ofOrg('billing.v1.usage.get', caller.extend({ query: usageQuery }), usageReport),
-  'logs.list': ofOrg('billing.v1.logs.list', caller.extend({ query: logsQuery }), logList),
-  'logs.get': ofOrg('billing.v1.logs.get', caller.extend(byId.shape), logEntry),
+  'usage.get': billing(EDGE, withQuery(usageQuery), usageReport),
+  'logs.list': billing(EDGE, withQuery(logsQuery), logList),
+  'logs.get': billing(EDGE, withId, logEntry),
 } as const;
 
 export type OperationName = keyof typeof OPERATIONS;
@@ -246,10 +216,11 @@ export type OperationResponse<N extends OperationName> = z.infer<(typeof OPERATI
 /** Where a request goes. */
 export function operationSubject<N extends OperationName>(name: N, request: OperationRequest<N>): string {
   const operation = OPERATIONS[name];
-  if (!('place' in operation)) return operation.subject;
+  const subject = `${operation.service}.v1.${name}`;
+  if (!('place' in operation)) return subject;
   const placeOfRequest = operation.place as (request: OperationRequest<N>) => number;
   const host = isFromHost(name) ? `.${(request as { host: string }).host}` : '';
-  return `${operation.subject}${host}.${placeTokens(placeOfRequest(request))}`;
+  return `${subject}${host}.${placeTokens(placeOfRequest(request))}`;
 }
 
 /**
@@ -259,8 +230,9 @@ export function operationSubject<N extends OperationName>(name: N, request: Oper
  */
 export function operationPattern(name: OperationName, places = ALL_PLACES, host = '*'): string {
   const operation = OPERATIONS[name];
-  if (!('place' in operation)) return operation.subject;
-  return `${operation.subject}${isFromHost(name) ? `.${host}` : ''}.${places}`;
+  const subject = `${operation.service}.v1.${name}`;
+  if (!('place' in operation)) return subject;
+  return `${subject}${isFromHost(name) ? `.${host}` : ''}.${places}`;
 }
 
 /** Whether the subject of an operation names the host that asks. */

@@ -13,11 +13,11 @@ import { openStore } from './store/store.ts';
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
 
 test('every operation, collection, index and family of billing is in the README', () => {
-  const subjects = Object.values(OPERATIONS).map(({ subject }) => subject);
+  const served = Object.entries(OPERATIONS).filter(([, { service }]) => service === 'billing');
   const { aggregates, ...others } = openStore(new MongoClient('mongodb://unused').db('switchyard'));
   const collections = [...Object.values(others), ...Object.values(aggregates)].map((c) => c.collectionName);
   const names = [
-    ...subjects.filter((subject) => subject.startsWith('billing.')),
+    ...served.map(([name]) => `billing.v1.${name}`),
     ...collections,
     ...Object.values(INDEXES).flatMap((indexes) => indexes.map(({ name }) => name)),
     ...[...FAMILIES, ONLY_PARTITION.consumer, ONLY_PARTITION.lease],

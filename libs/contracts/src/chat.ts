@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { boundedList } from './bounded.ts';
 import { dollars } from './dollars.ts';
-import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from './model-choice.ts';
+import { modelChoice, modelRequest } from './model-choice.ts';
 
 /** Messages of a conversation: many times what the longest agent's history has. */
 export const CHAT_MESSAGES_MAX = 10_000;
@@ -81,12 +81,10 @@ export const chatCompletionRequest = z
       .nullish()
       .describe('The form of the answer: text, JSON, or JSON of a schema'),
   })
-  .refine(namesAModel, NAMES_A_MODEL)
-  .meta({
+  .apply(modelRequest, {
     description:
       'OpenAI’s chat completions. Fields that are not listed here (seed, tool_choice, reasoning_effort …) go to the maker as they are',
     examples: [{ model: 'local/chat', messages: [{ role: 'user', content: 'What is 6 * 7?' }] }],
-    ...ONE_OF_THEM_REQUIRED,
   });
 
 export const chatUsage = z.looseObject({

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { boundedList } from './bounded.ts';
 import { chatCompletion, chatCompletionRequest, chatUsage } from './chat.ts';
-import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from './model-choice.ts';
+import { modelChoice, modelRequest } from './model-choice.ts';
 import { refusedField } from './refused-field.ts';
 
 const { stream, stream_options, temperature, top_p, n, max_tokens, stop } = chatCompletionRequest.shape;
@@ -30,12 +30,10 @@ export const completionRequest = z
       .nullish()
       .describe('Only 1: every answer is returned'),
   })
-  .refine(namesAModel, NAMES_A_MODEL)
-  .meta({
+  .apply(modelRequest, {
     description:
       'OpenAI’s legacy completions. The prompt is sent as one user message. Fields that are not listed here go to the maker as they are',
     examples: [{ model: 'local/chat', prompt: 'What is 6 * 7?' }],
-    ...ONE_OF_THEM_REQUIRED,
   });
 
 const { id, created, model, usage } = chatCompletion.shape;

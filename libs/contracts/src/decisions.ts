@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { boundedMap, sizeOf } from './bounded.ts';
 import { dollars } from './dollars.ts';
-import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from './model-choice.ts';
+import { modelChoice, modelRequest } from './model-choice.ts';
 
 export const DECISION_QUESTIONS_MAX = 300;
 /** Options of a choice, levels of a score. */
@@ -43,8 +43,7 @@ export const decisionsRequest = z
         '`criteria`, a list or a map of name -> description',
     ),
   })
-  .refine(namesAModel, NAMES_A_MODEL)
-  .meta({
+  .apply(modelRequest, {
     description: 'Questions about one situation. Further fields go to the maker as they are',
     examples: [
       {
@@ -56,7 +55,6 @@ export const decisionsRequest = z
         },
       },
     ],
-    ...ONE_OF_THEM_REQUIRED,
   });
 
 const probability = z.number().min(0).max(1);

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { boundedList } from './bounded.ts';
 import { dollars } from './dollars.ts';
-import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from './model-choice.ts';
+import { modelChoice, modelRequest } from './model-choice.ts';
 
 export const EMBEDDING_INPUTS_MAX = 2_048;
 /** Tokens of one text. */
@@ -23,11 +23,9 @@ export const embeddingsRequest = z
       .describe('Numbers, or base64 of little-endian 32-bit floats; default float'),
     dimensions: z.int().positive().nullish().describe('Length of the vectors, where the model can choose'),
   })
-  .refine(namesAModel, NAMES_A_MODEL)
-  .meta({
+  .apply(modelRequest, {
     description: 'OpenAI’s embeddings. Further fields go to the maker as they are',
     examples: [{ model: 'local/embed', input: ['heavy rain', 'a strong wind'] }],
-    ...ONE_OF_THEM_REQUIRED,
   });
 
 export const embeddingsResult = z.looseObject({

@@ -1,13 +1,7 @@
 // POST /v1/images/generations: OpenAI's path and shape; images come back as base64 only.
 import { z } from 'zod';
 import { dollars } from './dollars.ts';
-import {
-  modelChoice,
-  NAMES_A_MODEL,
-  namesAModel,
-  ONE_OF_THEM_REQUIRED,
-  providerOptions,
-} from './model-choice.ts';
+import { modelChoice, modelRequest, providerOptions } from './model-choice.ts';
 
 export const IMAGES_PER_REQUEST_MAX = 10;
 const IMAGE_PROMPT_LENGTH_MAX = 32_000;
@@ -39,16 +33,14 @@ export const imagesRequest = z
       .describe('Images come back as base64 only; nothing is stored'),
     provider_options: providerOptions,
   })
-  .refine(namesAModel, NAMES_A_MODEL)
   .refine(({ size, aspect_ratio }) => !size || !aspect_ratio, {
     message: 'give either size or aspect_ratio',
     path: ['size'],
   })
-  .meta({
+  .apply(modelRequest, {
     description:
       'OpenAI’s image generation. Fields that are not listed here (quality, style …) go to the maker',
     examples: [{ model: 'local/image', prompt: 'two red circles over the sea', size: '512x512' }],
-    ...ONE_OF_THEM_REQUIRED,
   });
 
 export const imagesResult = z.looseObject({

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { boundedList, textOrList } from './bounded.ts';
 import { CHAT_MESSAGES_MAX, CHAT_TOOLS_MAX, CONTENT_PARTS_MAX } from './chat.ts';
 import { dollars } from './dollars.ts';
-import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from './model-choice.ts';
+import { modelChoice, modelRequest } from './model-choice.ts';
 
 const STOP_SEQUENCES_MAX = 64;
 const CONTEXT_EDITS_MAX = 16;
@@ -234,24 +234,18 @@ export const messagesRequest = z
     top_k: z.int().nonnegative().nullish().describe('Choose among this many likeliest words'),
     service_tier: z.enum(['auto', 'standard_only']).nullish().describe('Always served as standard'),
   })
-  .refine(namesAModel, NAMES_A_MODEL)
-  .meta({
+  .apply(modelRequest, {
     description: 'Anthropic’s Messages API, for every language model. Unsupported fields are refused by name',
     examples: [
       { model: 'local/chat', max_tokens: 256, messages: [{ role: 'user', content: 'What is 6 * 7?' }] },
     ],
-    ...ONE_OF_THEM_REQUIRED,
   });
 export type MessagesRequest = z.output<typeof messagesRequest>;
 
-export const countTokensRequest = z
-  .strictObject(prompt)
-  .refine(namesAModel, NAMES_A_MODEL)
-  .meta({
-    description: 'The request whose input tokens are counted; nothing is sent to a model',
-    examples: [{ model: 'local/chat', messages: [{ role: 'user', content: 'What is 6 * 7?' }] }],
-    ...ONE_OF_THEM_REQUIRED,
-  });
+export const countTokensRequest = z.strictObject(prompt).apply(modelRequest, {
+  description: 'The request whose input tokens are counted; nothing is sent to a model',
+  examples: [{ model: 'local/chat', messages: [{ role: 'user', content: 'What is 6 * 7?' }] }],
+});
 export type CountTokensRequest = z.output<typeof countTokensRequest>;
 
 export const tokenCount = z.object({

@@ -16,15 +16,22 @@ export const modelChoice = {
     ),
 };
 
-/** What `namesAModel` asks for, in JSON Schema's words. */
-export const ONE_OF_THEM_REQUIRED = { anyOf: [{ required: ['model'] }, { required: ['models'] }] };
-
 export const providerOptions = z
   .record(z.string(), z.unknown())
   .nullish()
   .describe('Passed on to the model’s maker unchanged; members that select or price the work are refused');
 
-export function namesAModel(body: { model?: string | undefined; models?: string[] | undefined }): boolean {
-  return body.model !== undefined || body.models !== undefined;
+type NamedModels = z.ZodType<{ model?: string | undefined; models?: string[] | undefined }>;
+
+/** Requires `model` or `models`. For `apply`, last: a refinement after it would drop what it says in the OpenAPI document. */
+export function modelRequest<S extends NamedModels>(
+  request: S,
+  about: { description?: string; examples?: unknown[] } = {},
+) {
+  return request
+    .refine(({ model, models }) => model !== undefined || models !== undefined, {
+      message: 'is required (or give `models`)',
+      path: ['model'],
+    })
+    .meta({ ...about, anyOf: [{ required: ['model'] }, { required: ['models'] }] });
 }
-export const NAMES_A_MODEL = { message: 'is required (or give `models`)', path: ['model'] };

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { boundedList } from './bounded.ts';
 import { dollars } from './dollars.ts';
-import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from './model-choice.ts';
+import { modelChoice, modelRequest } from './model-choice.ts';
 
 export const RERANK_DOCUMENTS_MAX = 1_000;
 
@@ -20,8 +20,7 @@ export const rerankRequest = z
       .nullish()
       .meta({ description: 'Put each document into its result', default: false }),
   })
-  .refine(namesAModel, NAMES_A_MODEL)
-  .meta({
+  .apply(modelRequest, {
     description: 'Cohere’s and Jina’s rerank. Further fields go to the maker as they are',
     examples: [
       {
@@ -31,7 +30,6 @@ export const rerankRequest = z
         top_n: 1,
       },
     ],
-    ...ONE_OF_THEM_REQUIRED,
   });
 
 export const rerankResult = z.looseObject({

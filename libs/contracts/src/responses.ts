@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { boundedList, boundedMap } from './bounded.ts';
 import { CHAT_MESSAGES_MAX, CHAT_TOOLS_MAX, CONTENT_PARTS_MAX, chatCompletionRequest } from './chat.ts';
 import { dollars } from './dollars.ts';
-import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from './model-choice.ts';
+import { modelChoice, modelRequest } from './model-choice.ts';
 import { refusedField } from './refused-field.ts';
 
 const { temperature, top_p } = chatCompletionRequest.shape;
@@ -136,12 +136,10 @@ export const responsesRequest = z
       .describe('Only disabled: the input is never shortened'),
     top_logprobs: z.literal(0, NO_LOGPROBS).nullish().describe('Only 0: there are no log probabilities'),
   })
-  .refine(namesAModel, NAMES_A_MODEL)
-  .meta({
+  .apply(modelRequest, {
     description:
       'OpenAI’s Responses, stateless. Fields that are not listed here (seed, stop, user …) go to the maker as they are',
     examples: [{ model: 'local/chat', input: 'What is 6 * 7?' }],
-    ...ONE_OF_THEM_REQUIRED,
   });
 export type ResponsesRequest = z.infer<typeof responsesRequest>;
 export type ResponsesInputItem = z.infer<typeof inputItem>;

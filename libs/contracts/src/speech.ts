@@ -1,12 +1,6 @@
 // POST /v1/audio/speech: OpenAI's shape; the answer is the audio itself.
 import { z } from 'zod';
-import {
-  modelChoice,
-  NAMES_A_MODEL,
-  namesAModel,
-  ONE_OF_THEM_REQUIRED,
-  providerOptions,
-} from './model-choice.ts';
+import { modelChoice, modelRequest, providerOptions } from './model-choice.ts';
 
 export const SPEECH_INPUT_CHARACTERS_MAX = 32_000;
 export const SPEECH_FORMATS = ['mp3', 'wav', 'opus', 'pcm'] as const;
@@ -49,9 +43,7 @@ export const speechRequest = z
       .describe('The sound streams as it is made; there is no other form'),
     provider_options: providerOptions,
   })
-  .refine(namesAModel, NAMES_A_MODEL)
-  .meta({
+  .apply(modelRequest, {
     description: 'OpenAI’s speech. Further fields go to the maker as they are',
     examples: [{ model: 'local/speech', input: 'Good morning.', voice: 'alloy', response_format: 'wav' }],
-    ...ONE_OF_THEM_REQUIRED,
   });

@@ -2,13 +2,7 @@
 import { z } from 'zod';
 import { boundedList } from './bounded.ts';
 import { dollars } from './dollars.ts';
-import {
-  modelChoice,
-  NAMES_A_MODEL,
-  namesAModel,
-  ONE_OF_THEM_REQUIRED,
-  providerOptions,
-} from './model-choice.ts';
+import { modelChoice, modelRequest, providerOptions } from './model-choice.ts';
 
 /** Bytes of one audio file, decoded: "25 MB" of the interface is 25 MiB of audio, in either form. */
 export const AUDIO_BYTES_MAX = 25 * 1024 * 1024;
@@ -70,7 +64,7 @@ export type TranscriptionParams = z.infer<typeof transcriptionParams>;
 /** The fields beside the audio as either form brings them; what is missing of `media_type` and `filename` is filled in. */
 export const transcriptionFields = z
   .looseObject({ ...modelChoice, ...fields, media_type: mediaType.nullish(), filename: filename.nullish() })
-  .refine(namesAModel, NAMES_A_MODEL);
+  .apply(modelRequest);
 
 /** The JSON form, for the OpenAPI document: the audio is decoded as it comes and never parsed by this. */
 export const transcriptionJsonRequest = z
@@ -89,13 +83,11 @@ export const transcriptionJsonRequest = z
     filename: filename.optional().describe('Name that the file has at the maker'),
     ...fields,
   })
-  .refine(namesAModel, NAMES_A_MODEL)
-  .meta({
+  .apply(modelRequest, {
     description: 'The audio in JSON. Further fields go to the maker as they are',
     examples: [
       { model: 'local/transcribe', audio: 'UklGRiQAAABXQVZF', media_type: 'audio/wav', language: 'en' },
     ],
-    ...ONE_OF_THEM_REQUIRED,
   });
 
 /** The multipart form, for the OpenAPI document; lists are given by repeating a field, or as a JSON list. */
@@ -116,9 +108,8 @@ export const transcriptionFormRequest = z
       .optional()
       .describe('A JSON object, passed on to the model’s maker unchanged'),
   })
-  .meta({
+  .apply(modelRequest, {
     description: 'OpenAI’s transcription. Lists are fields that are repeated, or one with a JSON list',
-    ...ONE_OF_THEM_REQUIRED,
   });
 
 const seconds = (what: string) =>

@@ -9,13 +9,7 @@ import { ID_PREFIXES, idOf } from './ids.ts';
 import { listOf } from './lists.ts';
 import { logAttempt } from './log-entry.ts';
 import { markup } from './markup.ts';
-import {
-  modelChoice,
-  NAMES_A_MODEL,
-  namesAModel,
-  ONE_OF_THEM_REQUIRED,
-  providerOptions,
-} from './model-choice.ts';
+import { modelChoice, modelRequest, providerOptions } from './model-choice.ts';
 
 const VIDEO_SECONDS_MIN = 1;
 const VIDEO_SECONDS_MAX = 60;
@@ -66,15 +60,13 @@ export const videosRequest = z
       .nullish()
       .describe('Receives a POST when the job ends, signed as in Standard Webhooks'),
   })
-  .refine(namesAModel, NAMES_A_MODEL)
   .refine(({ resolution, aspect_ratio: ratio }) => !resolution || !ratio || agree(resolution, ratio), {
     message: 'contradicts the size given as resolution',
     path: ['aspect_ratio'],
   })
-  .meta({
+  .apply(modelRequest, {
     description: 'A video to be made. Fields that are not listed here go to the maker as they are',
     examples: [{ model: 'local/video', prompt: 'a red boat on the sea', duration: 2, resolution: '480p' }],
-    ...ONE_OF_THEM_REQUIRED,
   });
 export type VideosRequest = z.infer<typeof videosRequest>;
 

@@ -1,7 +1,8 @@
-// The address and the key of Switchyard, and the two clients that the examples use: the official OpenAI client for
-// models, plain HTTP for the rest.
+// The address and the key of Switchyard, and the two clients that the examples use: the official OpenAI client, and our
+// own for what OpenAI does not have.
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { Switchyard } from '@switchyard/client';
 import OpenAI from 'openai';
 
 const REPOSITORY = resolve(import.meta.dirname, '..');
@@ -33,37 +34,14 @@ export function openai(apiKey = key): OpenAI {
   return new OpenAI({ baseURL: `${url}/v1`, apiKey });
 }
 
-/** An error that the API answered: `code` is for programs, the message is for people. */
-export class ApiError extends Error {
-  override readonly name = 'ApiError';
-  readonly status: number;
-  readonly code: string;
-
-  constructor(status: number, { code, message }: { code: string; message: string }) {
-    super(message);
-    this.status = status;
-    this.code = code;
-  }
-}
-
-/** `api` with a fixed key. */
-export type Call = <T>(method: string, path: string, body?: unknown) => Promise<T>;
-
-/** Makes one call of the HTTP API and returns its JSON. @throws ApiError */
-export async function api<T>(method: string, path: string, body?: unknown, apiKey = key): Promise<T> {
-  const response = await fetch(url + path, {
-    method,
-    headers: {
-      authorization: `Bearer ${apiKey}`,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  }).catch((cause: Error) => {
-    throw new Error(`nothing answers at ${url}: run \`npm start\`, or set SWITCHYARD_URL`, { cause });
+/** Our client. It sends a request once, so that the example shows what it does. */
+export function switchyard(apiKey = key): Switchyard {
+  const sy = new Switchyard({ url, apiKey, maxRetries: 0 });
+  sy.api.use({
+    onError: ({ error: cause }) =>
+      new Error(`nothing answers at ${url}: run \`npm start\`, or set SWITCHYARD_URL`, { cause }),
   });
-  const answer = (await response.json()) as T & { error: { code: string; message: string } };
-  if (!response.ok) throw new ApiError(response.status, answer.error);
-  return answer;
+  return sy;
 }
 
 /** The dollars in `usage.cost`, which every model answer has in addition to OpenAI's fields. */

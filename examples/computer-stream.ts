@@ -1,10 +1,10 @@
-// With the TypeScript client: streams a command's output, writes and reads a file in /workspace, shows the computer's
-// metrics, and leaves a command running after its caller has gone.
+// Streams a command's output, writes and reads a file in /workspace, shows the computer's metrics, and leaves a command
+// running after its caller has gone.
 //   node examples/computer-stream.ts "ping -c 3 127.0.0.1"
-import { dataOf, Switchyard } from '@switchyard/client';
-import { key, url } from './client.ts';
+import { dataOf } from '@switchyard/client';
+import { switchyard } from './client.ts';
 
-const sy = new Switchyard({ url, apiKey: key });
+const sy = switchyard();
 await using computer = await sy.computers.create(); // deleted at the end of the program
 
 const { bytes } = await computer.files.write('steps.txt', 'one\ntwo\nthree\n');

@@ -1,27 +1,31 @@
 // Questions about a situation, each answered with a probability: POST /v1/decisions.
 //   node examples/decisions.ts "The invoice is wrong, I was charged twice!"
-import { api, dollars } from './client.ts';
-
-interface Decisions {
-  answers: Record<string, { type: string; probability: number; choice?: string; score?: number }>;
-  usage: { inputTokens: number; outputTokens: number; cost: number };
-}
+import { dataOf } from '@switchyard/client';
+import { dollars, switchyard } from './client.ts';
 
 const text = process.argv[2] ?? 'The parcel never arrived. I want my money back at once!';
 
-const { answers, usage } = await api<Decisions>('POST', '/v1/decisions', {
-  model: process.env.MODEL ?? 'local/decide',
-  state: { text, amount: 120 },
-  questions: {
-    large: { type: 'boolean', instructions: 'Is the amount over 100?' },
-    team: {
-      type: 'choice',
-      instructions: 'Which team is it for?',
-      criteria: { refunds: 'wants money back', sales: 'wants to buy something', praise: 'says thank you' },
+const { answers, usage } = await dataOf(
+  switchyard().api.POST('/v1/decisions', {
+    body: {
+      model: process.env.MODEL ?? 'local/decide',
+      state: { text, amount: 120 },
+      questions: {
+        large: { type: 'boolean', instructions: 'Is the amount over 100?' },
+        team: {
+          type: 'choice',
+          instructions: 'Which team is it for?',
+          criteria: {
+            refunds: 'wants money back',
+            sales: 'wants to buy something',
+            praise: 'says thank you',
+          },
+        },
+        anger: { type: 'score', instructions: 'How angry is it?', criteria: ['calm', 'annoyed', 'furious'] },
+      },
     },
-    anger: { type: 'score', instructions: 'How angry is it?', criteria: ['calm', 'annoyed', 'furious'] },
-  },
-});
+  }),
+);
 
 console.log(text);
 for (const [name, { choice, score, probability }] of Object.entries(answers))

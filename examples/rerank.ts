@@ -1,11 +1,7 @@
 // Documents ordered by how well they answer a query: POST /v1/rerank.
 //   node examples/rerank.ts "how to bake bread"
-import { api, dollars } from './client.ts';
-
-interface Ranking {
-  results: { index: number; relevance_score: number }[];
-  usage: { searches: number; cost: number };
-}
+import { dataOf } from '@switchyard/client';
+import { dollars, switchyard } from './client.ts';
 
 const query = process.argv[2] ?? 'renting a computer by the minute';
 const documents = [
@@ -15,12 +11,11 @@ const documents = [
   'Rain falls on the sea.',
 ];
 
-const { results, usage } = await api<Ranking>('POST', '/v1/rerank', {
-  model: process.env.MODEL ?? 'local/rerank',
-  query,
-  documents,
-  top_n: 3,
-});
+const { results, usage } = await dataOf(
+  switchyard().api.POST('/v1/rerank', {
+    body: { model: process.env.MODEL ?? 'local/rerank', query, documents, top_n: 3 },
+  }),
+);
 
 console.log(query);
 for (const { index, relevance_score } of results)

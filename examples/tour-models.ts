@@ -1,8 +1,9 @@
 // The tour's models: calls one of each of the eight types, saves the results and shows their costs.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type components, dataOf, type Switchyard, SwitchyardError } from '@switchyard/client';
 import type OpenAI from 'openai';
 import { toFile } from 'openai';
-import { ApiError, type Call, costOf, dollars } from './client.ts';
+import { costOf, dollars } from './client.ts';
 import { saved } from './saved.ts';
 import { bold, dim, heading, line, waitingLine } from './terminal.ts';
 
@@ -12,7 +13,7 @@ const SPOKEN = 'seven three nine one';
 
 export interface Visit {
   client: OpenAI;
-  call: Call;
+  sy: Switchyard;
 }
 
 /** Calls one model of each type. Returns the cost in each answer, in dollars. */
@@ -64,7 +65,7 @@ async function embed({ client }: Visit): Promise<number> {
   return costOf(usage);
 }
 
-async function rerank({ call }: Visit): Promise<number> {
+async function rerank({ sy }: Visit): Promise<number> {
   const query = 'renting a computer';
   heading('A search', `local/rerank finds: ${query}`);
   const documents = [
@@ -72,35 +73,34 @@ async function rerank({ call }: Visit): Promise<number> {
     'Computers are rented by the minute.',
     'Rain falls on the sea.',
   ];
-  const { results, usage } = await call<{
-    results: { index: number; relevance_score: number }[];
-    usage: object;
-  }>('POST', '/v1/rerank', { model: 'local/rerank', query, documents });
+  const body = { model: 'local/rerank', query, documents };
+  const { results, usage } = await dataOf(sy.api.POST('/v1/rerank', { body }));
   for (const { index, relevance_score: score } of results) line(`${score.toFixed(3)}  ${documents[index]}`);
   line(dim(dollars(costOf(usage))));
   return costOf(usage);
 }
 
-async function decide({ call }: Visit): Promise<number> {
+async function decide({ sy }: Visit): Promise<number> {
   const text = 'The parcel never arrived. I want my money back!';
   heading('Decisions', `local/decide reads: ${text}`);
-  const { answers, usage } = await call<{
-    answers: Record<string, { probability: number; choice?: string }>;
-    usage: object;
-  }>('POST', '/v1/decisions', {
-    model: 'local/decide',
-    state: { text, amount: 120 },
-    questions: {
-      large: { type: 'boolean', instructions: 'Is the amount over 100?' },
-      team: {
-        type: 'choice',
-        instructions: 'Which team is it for?',
-        criteria: { refunds: 'wants money back', sales: 'wants to buy something' },
+  const { answers, usage } = await dataOf(
+    sy.api.POST('/v1/decisions', {
+      body: {
+        model: 'local/decide',
+        state: { text, amount: 120 },
+        questions: {
+          large: { type: 'boolean', instructions: 'Is the amount over 100?' },
+          team: {
+            type: 'choice',
+            instructions: 'Which team is it for?',
+            criteria: { refunds: 'wants money back', sales: 'wants to buy something' },
+          },
+        },
       },
-    },
-  });
+    }),
+  );
   for (const [name, { choice = 'true', probability }] of Object.entries(answers))
-    line(`${name.padEnd(6)} ${bold(choice)} ${dim(`p = ${probability.toFixed(2)}`)}`);
+    line(`${name.padEnd(6)} ${bold(String(choice))} ${dim(`p = ${probability.toFixed(2)}`)}`);
   line(dim(dollars(costOf(usage))));
   return costOf(usage);
 }
@@ -146,20 +146,13 @@ async function listen({ client }: Visit, wav: Uint8Array): Promise<number> {
   return costOf(usage);
 }
 
-interface Video {
-  id: string;
-  status: 'pending' | 'completed' | 'failed';
-  videos?: { url: string }[];
-  error?: { message: string };
-  usage: object;
-}
+type Video = components['schemas']['Video'];
 
-async function film({ call }: Visit): Promise<number> {
+async function film({ sy }: Visit): Promise<number> {
   const prompt = 'a red boat on the sea under a yellow sun';
   heading('A video', `local/video films: ${prompt}`);
   const body = { model: 'local/video', prompt, duration: 2, resolution: '480p', generate_audio: true };
-  const started = await call<Video>('POST', '/v1/videos/generations', body);
-  const video = await ended(call, started);
+  const video = await ended(sy, await dataOf(sy.api.POST('/v1/videos/generations', { body })));
   if (video.status === 'failed') line(`it failed, and costs nothing: ${video.error?.message}`);
   for (const { url } of video.videos ?? [])
     line(bold(await saved('tour.mp4', new Uint8Array(await (await fetch(url)).arrayBuffer()))));
@@ -167,16 +160,18 @@ async function film({ call }: Visit): Promise<number> {
   return costOf(video.usage);
 }
 
-async function ended(call: Call, video: Video): Promise<Video> {
+async function ended({ api }: Switchyard, video: Video): Promise<Video> {
   const until = Date.now() + VIDEO_WAIT_MS_MAX;
   const show = waitingLine();
   let latest = video;
   while (latest.status === 'pending') {
-    if (Date.now() > until)
-      throw new ApiError(504, { code: 'upstream_timeout', message: `${video.id} is still pending` });
+    if (Date.now() > until) {
+      const error = { code: 'upstream_timeout', message: `${video.id} is still pending` };
+      throw new SwitchyardError(error, { status: 504, requestId: null });
+    }
     show('rendering …');
     await sleep(VIDEO_POLL_MS);
-    latest = await call<Video>('GET', `/v1/videos/${video.id}`);
+    latest = await dataOf(api.GET('/v1/videos/{id}', { params: { path: { id: video.id } } }));
   }
   show('');
   return latest;

@@ -1,44 +1,32 @@
 // `npm run tour`: calls one model of each type, uses a computer, and compares the bill with the answers. It works under a
 // key of its own, so its figures include no other calls. It exits with 1 when a figure is off by a nano-dollar.
-import { api, type Call, dollars, openai, url } from './client.ts';
+import { dataOf } from '@switchyard/client';
+import { dollars, openai, switchyard, url } from './client.ts';
 import { bold, dim, heading, line } from './terminal.ts';
 import { useComputer } from './tour-computer.ts';
 import { visitModels } from './tour-models.ts';
 
-const TOUR_PERMISSIONS = ['models:write', 'computers:write', 'usage:read'];
-
-interface Usage {
-  data: { group?: string | null; cost: number }[];
-}
-
-interface Logs {
-  data: { kind: string; model: string | null; quantities: Record<string, number>; cost: number }[];
-}
-
-const tourKey = await api<{ id: string; key: string }>('POST', '/v1/keys', {
-  name: 'tour',
-  permissions: TOUR_PERMISSIONS,
-});
+const { api: owner } = switchyard();
+const tourKey = await dataOf(
+  owner.POST('/v1/keys', {
+    body: { name: 'tour', permissions: ['models:write', 'computers:write', 'usage:read'] },
+  }),
+);
 const client = openai(tourKey.key);
-const call: Call = (method, path, body) => api(method, path, body, tourKey.key);
+const sy = switchyard(tourKey.key);
 
 try {
   await listModels();
-  const costs = await visitModels({ client, call });
-  const computerCost = await useComputer(call);
+  const costs = await visitModels({ client, sy });
+  const computerCost = await useComputer(sy);
   process.exitCode = (await bill(costs, computerCost)) ? 0 : 1;
 } finally {
-  await api('DELETE', `/v1/keys/${tourKey.id}`);
+  await dataOf(owner.DELETE('/v1/keys/{id}', { params: { path: { id: tourKey.id } } }));
 }
 
 async function listModels(): Promise<void> {
   heading('Models', `GET ${url}/v1/models`);
-  const models = (await Array.fromAsync(client.models.list())) as unknown as {
-    id: string;
-    type: string;
-    name: string;
-    available: boolean;
-  }[];
+  const { data: models } = await dataOf(sy.api.GET('/v1/models'));
   const here = models.filter(({ available }) => available);
   for (const { id, type, name } of here) line(`${id.padEnd(24)} ${dim(type.padEnd(14))} ${name}`);
   if (here.length < models.length)
@@ -48,8 +36,8 @@ async function listModels(): Promise<void> {
 /** Whether Usage, Logs and the costs in the answers have the same sum, to the nano-dollar. */
 async function bill(costs: readonly number[], computerCost: number): Promise<boolean> {
   heading('The bill', `GET ${url}/v1/usage and /v1/logs, for the tour’s own key`);
-  const usage = await call<Usage>('GET', '/v1/usage?group_by=key');
-  const logs = await call<Logs>('GET', `/v1/logs?key=${tourKey.id}`);
+  const usage = await dataOf(sy.api.GET('/v1/usage', { params: { query: { group_by: 'key' } } }));
+  const logs = await dataOf(sy.api.GET('/v1/logs', { params: { query: { key: tourKey.id } } }));
   const charged = logs.data.filter(({ cost }) => cost > 0);
   for (const { kind, model, quantities, cost } of charged.toReversed()) {
     const used = Object.entries(quantities).map(([unit, count]) => `${count} ${unit.replaceAll('_', ' ')}`);

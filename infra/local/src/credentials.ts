@@ -7,7 +7,6 @@
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { HOST_SERVICE } from '@switchyard/contracts';
-import { ensureMongoUser } from './mongo-user.ts';
 import { COMPOSE_CERTIFICATE, ensureNatsTls } from './nats-tls.ts';
 import {
   COMPOSE_RELOAD,
@@ -17,7 +16,7 @@ import {
   usersFolder,
   writeNatsConfig,
 } from './nats-users.ts';
-import { ensureProvidersSecret } from './providers-secret.ts';
+import { ensureComposeSecrets } from './secret-files.ts';
 import { SetupError } from './setup-error.ts';
 
 const folder = credentialsFolder(process.env);
@@ -34,8 +33,7 @@ try {
     names.filter((name) => name !== ''),
   );
   await writeNatsConfig(usersFolder(folder), COMPOSE_CERTIFICATE);
-  await ensureMongoUser(folder);
-  await ensureProvidersSecret(folder);
+  await ensureComposeSecrets(folder);
   console.log(
     `The credentials of NATS and MongoDB, and the secret of providers’ keys, are in ${relative(process.cwd(), folder) || folder}; keep them.`,
   );

@@ -2,17 +2,16 @@
  * The NATS users of an installation. `<folder>/<name>.env` holds the user and the password of one service or host, mode
  * 0600; `<folder>/nats.conf` is nats-server's configuration, which grants each user what permissions.ts derives for it.
  */
-import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { NatsCredentials } from '@switchyard/bus/nats-url';
 import { isServiceName, OPERATOR, permissionsOf } from '@switchyard/bus/permissions';
 import { HOST_SERVICE, idOf, newId, SERVICE_NAMES } from '@switchyard/contracts';
 import { ROOT } from './config.ts';
 import type { ServerCertificate } from './nats-tls.ts';
+import { newSecret, writePrivately } from './secret-files.ts';
 import { SetupError } from './setup-error.ts';
 
-const PASSWORD_BYTES = 24;
 const BASE_CONFIG = join(ROOT, 'infra', 'nats', 'server.conf');
 const EXTENSION = '.env';
 /** Has nats-server in docker-compose.yml read its configuration and certificate again. */
@@ -75,7 +74,7 @@ export async function renewPassword(folder: string, name: string): Promise<NatsC
 
 /** Writes a user with a new password. */
 async function writeUser(file: string, user: string): Promise<NatsCredentials> {
-  const password = randomBytes(PASSWORD_BYTES).toString('base64url');
+  const password = newSecret();
   await writePrivately(file, `NATS_USER=${user}\nNATS_PASSWORD=${password}\n`);
   return { user, password };
 }
@@ -128,13 +127,4 @@ function parseUser(file: string, text: string): NatsCredentials {
     `${file} does not hold a NATS user.`,
     `Remove ${file}; the next start makes a new one.`,
   );
-}
-
-/** Writes a file in one step, readable by its owner only. */
-export async function writePrivately(file: string, text: string): Promise<void> {
-  const unfinished = await open(`${file}.new`, 'w', 0o600);
-  await unfinished.writeFile(text);
-  await unfinished.sync();
-  await unfinished.close();
-  await rename(`${file}.new`, file);
 }

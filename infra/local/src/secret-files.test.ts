@@ -2,7 +2,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
-import { readOrMakeKey, readOrMakeProvidersSecret } from './key-file.ts';
+import { readOrMakeKey, readOrMakeProvidersSecret } from './secret-files.ts';
 import { SetupError } from './setup-error.ts';
 
 test('the first start makes a key that only its owner can read; later ones find it', async () => {

@@ -13,6 +13,8 @@ import {
   HOST_EVENTS_SUBJECTS,
   isRefusal,
   parseEvent,
+  RECEIPTS_STREAM,
+  RECEIPTS_SUBJECTS,
   REFUSALS_STREAM,
   REFUSALS_SUBJECTS,
 } from '@switchyard/contracts';
@@ -23,11 +25,13 @@ import { RefusedRows } from './refused-rows.ts';
 
 const SECOND_NS = 1_000_000_000;
 const DAY_NS = 24 * 3600 * SECOND_NS;
-export const EVENTS_AGE_NS_MAX = 7 * DAY_NS;
+const EVENTS_AGE_NS_MAX = 7 * DAY_NS;
 /** JetStream drops repeated ids within this window; the ledger drops them without a time limit. */
 export const DUPLICATE_WINDOW_NS = 120 * SECOND_NS;
 const EVENTS_BYTES_MAX = 8 * 1024 ** 3;
 const REFUSALS_BYTES_MAX = 512 * 1024 ** 2;
+/** About ten million answers. */
+const RECEIPTS_BYTES_MAX = 512 * 1024 ** 2;
 /** Events that control has not admitted yet: about a million, then they wait in the outboxes of the hosts. */
 const HOST_EVENTS_BYTES_MAX = 1024 ** 3;
 /** Those of one host, so that no host fills the stream. Control admits so many in less than a minute. */
@@ -41,25 +45,26 @@ const OUTBOX_AGAIN_MS = 500;
 /** Events of refused calls in the outbox, about a kilobyte each; further ones are dropped. */
 const REFUSALS_WAITING_MAX = 10_000;
 
+const ALIKE = {
+  storage: StorageType.File,
+  retention: RetentionPolicy.Limits,
+  discard: DiscardPolicy.Old,
+  max_age: EVENTS_AGE_NS_MAX,
+  duplicate_window: DUPLICATE_WINDOW_NS,
+  num_replicas: 1,
+};
+
 /**
  * Creates the streams EVENTS, REFUSALS and HOST_EVENTS if missing. Idempotent; the caller retries while JetStream is away.
  * EVENTS discards its oldest events, which are booked: edges refuse work before an unbooked event gets that old.
  */
 export async function ensureEventsStream(bus: Bus): Promise<void> {
-  const alike = {
-    storage: StorageType.File,
-    retention: RetentionPolicy.Limits,
-    discard: DiscardPolicy.Old,
-    max_age: EVENTS_AGE_NS_MAX,
-    duplicate_window: DUPLICATE_WINDOW_NS,
-    num_replicas: 1,
-  };
   const events = { name: EVENTS_STREAM, subjects: [EVENTS_SUBJECTS], max_bytes: EVENTS_BYTES_MAX };
   const refusals = { name: REFUSALS_STREAM, subjects: [REFUSALS_SUBJECTS], max_bytes: REFUSALS_BYTES_MAX };
-  await ensureStream(bus, { ...events, ...alike });
-  await ensureStream(bus, { ...refusals, ...alike });
+  await ensureStream(bus, { ...ALIKE, ...events });
+  await ensureStream(bus, { ...ALIKE, ...refusals });
   await ensureStream(bus, {
-    ...alike,
+    ...ALIKE,
     name: HOST_EVENTS_STREAM,
     subjects: [HOST_EVENTS_SUBJECTS],
     retention: RetentionPolicy.Workqueue,
@@ -70,6 +75,12 @@ export async function ensureEventsStream(bus: Bus): Promise<void> {
     max_bytes: HOST_EVENTS_BYTES_MAX,
     max_age: 0,
   });
+}
+
+/** Creates the stream RECEIPTS if missing: the costs that edges reported with their answers (contracts/receipts.ts). */
+export function ensureReceiptsStream(bus: Bus): Promise<void> {
+  const receipts = { name: RECEIPTS_STREAM, subjects: [RECEIPTS_SUBJECTS], max_bytes: RECEIPTS_BYTES_MAX };
+  return ensureStream(bus, { ...ALIKE, ...receipts });
 }
 
 interface PublishOptions {

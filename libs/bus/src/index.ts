@@ -13,6 +13,7 @@ export {
   DUPLICATE_WINDOW_NS,
   type EventPublisher,
   ensureEventsStream,
+  ensureReceiptsStream,
   publishEvent,
 } from './events.ts';
 export {
@@ -45,6 +46,5 @@ export {
 export type { OutgoingCall, ReplySink } from './outgoing-call.ts';
 export { ADOPT_MS, adoptOrphans, appendWhole, type OwnFile, ownFile } from './own-file.ts';
 export { readEvent } from './read-event.ts';
-export { ensureReceiptsStream } from './receipts-stream.ts';
 export { openReply, type Reply } from './reply.ts';
 export { unbookedShare } from './unbooked-share.ts';

@@ -5,8 +5,7 @@ import { headers, type MsgHdrs } from '@nats-io/nats-core';
 import { type Event, ServiceError } from '@switchyard/contracts';
 import { BUCKETS, type BucketBounds, type BucketName, type BucketValue } from './buckets.ts';
 import type { Bus } from './bus.ts';
-import { EVENTS_HEADER, eventsIn } from './entry-events.ts';
-import { isEntry, isExpiry } from './entry-headers.ts';
+import { EVENTS_HEADER, eventsIn, isEntry, isExpiry } from './entry-headers.ts';
 import {
   keptEntries,
   keysUnder,
@@ -29,7 +28,7 @@ export interface Entry<V> {
 /** The last write of a key: of an entry, or of the marker of its deletion. */
 export interface LastWrite {
   readonly at: Date;
-  /** The events that it carries (entry-events.ts). */
+  /** The events that it carries (entry-headers.ts). */
   readonly events: readonly Event[];
 }
 

@@ -3,7 +3,9 @@
 // A user may name an entry's subject as the reply of a request that it may make, and nats-server then stores its answer
 // there. So each entry names the stream that it is meant for. JetStream refuses to store it in another stream, and
 // answers of the server have no such header, or also name the subject that they were read from.
+import type { JsMsg } from '@nats-io/jetstream';
 import type { MsgHdrs } from '@nats-io/nats-core';
+import { type Event, parseEvent } from '@switchyard/contracts';
 
 export const EXPECTED_STREAM_HEADER = 'Nats-Expected-Stream';
 /** In answers to direct requests: the subject of the stored message. */
@@ -25,4 +27,26 @@ export function isExpiry(headers: MsgHdrs | undefined, subject: string): boolean
 
 function namesNoOther(headers: MsgHdrs, subject: string): boolean {
   return headers.values(SUBJECT_HEADER).every((value) => value === subject);
+}
+
+/**
+ * The events that an entry carries: the write and its events are one message, so that a process that dies right after the
+ * write leaves them to be published.
+ */
+export const EVENTS_HEADER = 'Switchyard-Events';
+
+/** The events of the message with these headers; none when they are those of another release. */
+export function eventsIn(headers: MsgHdrs | undefined): Event[] {
+  const text = headers?.get(EVENTS_HEADER) ?? '';
+  try {
+    return text === '' ? [] : (JSON.parse(text) as unknown[]).map(parseEvent);
+  } catch {
+    return [];
+  }
+}
+
+/** The events of an entry, or of the marker of its deletion, that a consumer of its bucket delivers. */
+export function eventsOfEntry({ headers, subject }: Pick<JsMsg, 'headers' | 'subject'>): Event[] {
+  const [, bucket] = subject.split('.');
+  return isEntry(headers, `KV_${bucket}`, subject) ? eventsIn(headers) : [];
 }

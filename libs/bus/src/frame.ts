@@ -1,6 +1,7 @@
 // One frame of a call, in a message's payload: [kind u8][seq u32 LE][meta length u32 LE][meta: JSON][data].
 // It lives in the payload, not in NATS headers: no client input can forge a header (CR, LF), and it is cheaper. See
 // docs/decisions/2026-11-21-frames-in-the-payload.md.
+import { fromWireError, ServiceError, wireError } from '@switchyard/contracts';
 
 export const FRAME = {
   /** Caller -> service, on the operation's subject: opens the call. */
@@ -75,4 +76,12 @@ export function decodeFrame(payload: Uint8Array): Frame | null {
     meta: metaEnd === HEADER_BYTES ? '' : bytes.toString('utf8', HEADER_BYTES, metaEnd),
     data: bytes.subarray(metaEnd),
   };
+}
+
+/** The error in the meta of an `error` or `cancel` frame. */
+export function readError(meta: string): ServiceError {
+  const parsed = wireError.safeParse(JSON.parse(meta));
+  return parsed.success
+    ? fromWireError(parsed.data)
+    : new ServiceError('internal_error', 'A service sent an unreadable error.');
 }

@@ -3,8 +3,7 @@
 
 import { type Event, eventStream, eventSubject, ServiceError, toWireError } from '@switchyard/contracts';
 import { ByteSender } from './byte-sender.ts';
-import { readError } from './error-frame.ts';
-import { encodeFrame, FRAME, type Frame } from './frame.ts';
+import { encodeFrame, FRAME, type Frame, readError } from './frame.ts';
 import { collectBody, IncomingBody } from './incoming-body.ts';
 import { ACCEPT_AFTER_MS, COLLECTED_BODY_BYTES_MAX, WINDOW_BYTES } from './limits.ts';
 import type { RecentEvent } from './recent-events.ts';

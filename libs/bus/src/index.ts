@@ -6,7 +6,7 @@ export { Bus, connectBus } from './bus.ts';
 export { bytesLeft } from './bytes-left.ts';
 export { FROM_PUBLISHER } from './call-subjects.ts';
 export type { CallHandler } from './callee.ts';
-export { eventsOfEntry } from './entry-events.ts';
+export { eventsOfEntry } from './entry-headers.ts';
 export { type EventReader, lastSequence, openEventReader } from './event-reader.ts';
 export {
   createEventPublisher,

@@ -13,12 +13,11 @@ import { z } from 'zod';
 import type { Bus } from './bus.ts';
 import { isEntry } from './entry-headers.ts';
 import { inBatches } from './in-batches.ts';
+import { readAgain } from './last-entries.ts';
 import { CHUNK_BYTES, CHUNK_HEADER, ChunkWriter, PUBLISH_TIMEOUT_MS } from './object-chunks.ts';
 import { isAway, ObjectGone, toStoreError } from './object-errors.ts';
 import { OBJECT_STORES, type ObjectStoreName } from './objects.ts';
 
-/** How often a chunk is requested: together about as long as a server restart takes. */
-const READS_MAX = 3;
 /** Chunks without an entry are orphans after this time, long after a put that stalls is aborted. */
 export const ORPHAN_GRACE_MS = 15 * 60_000;
 
@@ -243,8 +242,7 @@ export class ObjectStore {
     const { direct, streams } = this.#bus.jsm;
     const query = { seq: Math.max(seq, 1), next_by_subj: this.#chunkSubject(entry.nuid) };
     const message = await this.#guard(() =>
-      again(
-        READS_MAX,
+      readAgain(
         async () =>
           // The first request may reach a replica that does not have the chunk yet; the leader has it.
           (await direct.getMessage(this.#stream, query)) ?? (await streams.getMessage(this.#stream, query)),
@@ -258,7 +256,7 @@ export class ObjectStore {
   #entry(id: string): Promise<ObjectEntry | null> {
     return this.#guard(async () => {
       const query = { last_by_subj: this.#entrySubject(id) };
-      const message = await again(READS_MAX, () => this.#bus.jsm.streams.getMessage(this.#stream, query));
+      const message = await readAgain(() => this.#bus.jsm.streams.getMessage(this.#stream, query));
       if (!message || !isEntry(message.header, this.#stream, query.last_by_subj)) return null;
       const entry = entrySchema.parse(message.json());
       return entry.deleted ? null : entry;
@@ -305,15 +303,6 @@ export class ObjectStore {
     } catch (error) {
       throw toStoreError(this.name, error);
     }
-  }
-}
-
-async function again<T>(triesLeft: number, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (triesLeft <= 1) throw error;
-    return again(triesLeft - 1, work);
   }
 }
 

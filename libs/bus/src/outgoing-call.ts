@@ -5,8 +5,7 @@ import { ServiceError, toWireError } from '@switchyard/contracts';
 import { BodySource, type ByteSource } from './body-source.ts';
 import { ByteSender } from './byte-sender.ts';
 import { frameSubject, frameToAllSubject, isInstance, replySubject } from './call-subjects.ts';
-import { readError } from './error-frame.ts';
-import { encodeFrame, FRAME, type Frame, type OpenMeta } from './frame.ts';
+import { encodeFrame, FRAME, type Frame, type OpenMeta, readError } from './frame.ts';
 import {
   ACK_AGAIN_MS,
   ACK_WAIT_MS_MAX,

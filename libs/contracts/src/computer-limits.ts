@@ -1,7 +1,6 @@
 // What a computer may be and what its minute costs: the platform's own settings, read from the environment by control
 // (which checks requests and answers GET /v1/computers/options) and by every agent (which enforces them).
 import { z } from 'zod';
-import type { ComputerOptions } from './computer-options.ts';
 import type { ComputerRates } from './computer-record.ts';
 import { type ComputerSpec, STANDARD_IMAGE } from './computers.ts';
 import { COMMAND_TIMEOUT_S_DEFAULT } from './exec-request.ts';
@@ -67,12 +66,48 @@ export const computerLimitsEnv = z.object({
   SWITCHYARD_DISK_GB: z.coerce.number().int().min(0).max(1_024).default(10),
 });
 
-interface Range {
-  readonly min: number;
-  readonly max: number;
-  readonly step: number;
-  readonly default: number;
-}
+const range = z.object({
+  min: z.number().describe('The smallest'),
+  max: z.number().describe('The largest'),
+  step: z.number().describe('It must be a multiple of this'),
+  default: z.number().describe('What it is where none is asked for'),
+});
+
+/** The answer of GET /v1/computers/options. */
+export const computerOptions = z.object({
+  cpu: range.describe('Cores'),
+  memory_mb: range.describe('MiB of memory'),
+  burst: z
+    .object({ cpu: z.number().describe('Cores'), memory_mb: z.int().describe('MiB') })
+    .describe('What a busy computer may use at no extra charge'),
+  images: z
+    .array(
+      z.object({
+        id: z.string().describe('What to give as `image`'),
+        name: z.string().describe('What is in it'),
+      }),
+    )
+    .describe('Images available without a pull'),
+  idle_stop_minutes: z
+    .int()
+    .describe(
+      'Idle minutes after which a computer stops by itself if its request sets none. A request may set 1 to `max_lifetime_minutes`',
+    ),
+  max_lifetime_minutes: z.int().describe('Minutes from its start after which it stops by itself'),
+  command_timeout_seconds: z.int().describe('The longest `timeout` of a command'),
+  max_computers: z.int().describe('Computers of one org, stopped ones included'),
+  pricing: z
+    .object({
+      per_minute: z.number().describe('Dollars for a minute of any computer'),
+      per_vcpu_minute: z.number().describe('Dollars for each core of it'),
+      per_gb_memory_minute: z.number().describe('Dollars for each GiB of memory of it'),
+      per_gb_disk_minute: z.number().describe('Dollars for each GB of disk of it'),
+      disk_gb: z.number().describe('GB of disk that are counted'),
+      currency: z.string().describe('Always USD'),
+    })
+    .describe('What a running minute costs; a stopped one costs nothing'),
+});
+export type ComputerOptions = z.infer<typeof computerOptions>;
 
 /** When a computer stops by itself. */
 export interface TimedStops {
@@ -81,11 +116,8 @@ export interface TimedStops {
 }
 
 export interface ComputerLimits extends TimedStops {
-  readonly cpu: Range;
-  readonly memoryMb: Range;
-  readonly burst: { readonly cpu: number; readonly memoryMb: number };
-  readonly commandTimeoutS: number;
-  readonly maxComputers: number;
+  /** A fraction of a minute, set for tests, shows its ceiling. */
+  readonly options: Omit<ComputerOptions, 'pricing'>;
   readonly diskGb: number;
   readonly rates: ComputerRates;
 }
@@ -94,21 +126,26 @@ export function toComputerLimits(env: z.infer<typeof computerLimitsEnv>): Comput
   const cpuMax = env.SWITCHYARD_CPU_MAX;
   const memoryMbMax = env.SWITCHYARD_MEMORY_MB_MAX;
   return {
-    cpu: { min: CPU_MIN, max: cpuMax, step: CPU_STEP, default: Math.min(CPU_DEFAULT, cpuMax) },
-    memoryMb: {
-      min: MEMORY_MB_MIN,
-      max: memoryMbMax,
-      step: MEMORY_MB_STEP,
-      default: Math.min(MEMORY_MB_DEFAULT, memoryMbMax),
-    },
-    burst: {
-      cpu: Math.max(env.SWITCHYARD_BURST_CPU, cpuMax),
-      memoryMb: Math.max(env.SWITCHYARD_BURST_MEMORY_MB, memoryMbMax),
+    options: {
+      cpu: { min: CPU_MIN, max: cpuMax, step: CPU_STEP, default: Math.min(CPU_DEFAULT, cpuMax) },
+      memory_mb: {
+        min: MEMORY_MB_MIN,
+        max: memoryMbMax,
+        step: MEMORY_MB_STEP,
+        default: Math.min(MEMORY_MB_DEFAULT, memoryMbMax),
+      },
+      burst: {
+        cpu: Math.max(env.SWITCHYARD_BURST_CPU, cpuMax),
+        memory_mb: Math.max(env.SWITCHYARD_BURST_MEMORY_MB, memoryMbMax),
+      },
+      images: [{ id: STANDARD_IMAGE, name: 'Standard: Debian 12, Node.js, Python, Chromium, desktop' }],
+      idle_stop_minutes: Math.ceil(env.SWITCHYARD_IDLE_STOP_MINUTES),
+      max_lifetime_minutes: Math.ceil(env.SWITCHYARD_MAX_LIFETIME_MINUTES),
+      command_timeout_seconds: env.SWITCHYARD_COMMAND_TIMEOUT_SECONDS,
+      max_computers: env.SWITCHYARD_MAX_COMPUTERS,
     },
     idleStopMs: Math.round(env.SWITCHYARD_IDLE_STOP_MINUTES * MINUTE_MS),
     maxLifetimeMs: Math.round(env.SWITCHYARD_MAX_LIFETIME_MINUTES * MINUTE_MS),
-    commandTimeoutS: env.SWITCHYARD_COMMAND_TIMEOUT_SECONDS,
-    maxComputers: env.SWITCHYARD_MAX_COMPUTERS,
     diskGb: env.SWITCHYARD_DISK_GB,
     rates: {
       per_minute: env.SWITCHYARD_PRICE_PER_MINUTE,
@@ -128,23 +165,15 @@ export function timedStopsOf(
   return { idleStopMs: idle_stop_minutes * MINUTE_MS, maxLifetimeMs };
 }
 
-/** The answer of GET /v1/computers/options. A fraction of a minute, set for tests, shows its ceiling. */
-export function toComputerOptions(limits: ComputerLimits): ComputerOptions {
+export function toComputerOptions({ options, diskGb, rates }: ComputerLimits): ComputerOptions {
   return {
-    cpu: { ...limits.cpu },
-    memory_mb: { ...limits.memoryMb },
-    burst: { cpu: limits.burst.cpu, memory_mb: limits.burst.memoryMb },
-    images: [{ id: STANDARD_IMAGE, name: 'Standard: Debian 12, Node.js, Python, Chromium, desktop' }],
-    idle_stop_minutes: Math.ceil(limits.idleStopMs / MINUTE_MS),
-    max_lifetime_minutes: Math.ceil(limits.maxLifetimeMs / MINUTE_MS),
-    command_timeout_seconds: limits.commandTimeoutS,
-    max_computers: limits.maxComputers,
+    ...options,
     pricing: {
-      per_minute: Number(limits.rates.per_minute),
-      per_vcpu_minute: Number(limits.rates.per_vcpu_minute),
-      per_gb_memory_minute: Number(limits.rates.per_gb_memory_minute),
-      per_gb_disk_minute: Number(limits.rates.per_gb_disk_minute),
-      disk_gb: limits.diskGb,
+      per_minute: Number(rates.per_minute),
+      per_vcpu_minute: Number(rates.per_vcpu_minute),
+      per_gb_memory_minute: Number(rates.per_gb_memory_minute),
+      per_gb_disk_minute: Number(rates.per_gb_disk_minute),
+      disk_gb: diskGb,
       currency: 'USD',
     },
   };

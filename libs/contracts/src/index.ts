@@ -16,7 +16,6 @@ export * from './computer-metrics.ts';
 export * from './computer-minute.ts';
 export * from './computer-new.ts';
 export * from './computer-object.ts';
-export * from './computer-options.ts';
 export * from './computer-record.ts';
 export * from './computer-uploads.ts';
 export * from './computer-workspace.ts';

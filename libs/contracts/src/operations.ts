@@ -19,8 +19,8 @@ import {
 import { auditLog, auditLogQuery } from './audit-log.ts';
 import { modelObject } from './catalog.ts';
 import { execList, execObject, hostExecRequest } from './computer-execs.ts';
+import { computerOptions } from './computer-limits.ts';
 import { computerMetrics } from './computer-metrics.ts';
-import { computerOptions } from './computer-options.ts';
 import { computerRecord } from './computer-record.ts';
 import { uploadRequest, uploadResult } from './computer-uploads.ts';
 import { workspaceDeleted } from './computer-workspace.ts';

@@ -203,6 +203,7 @@ interface HostParts {
 /** The Docker host of this agent, and its capacity. @throws if the engine does not answer */
 async function openOwnHost(options: AgentOptions, { hostId, folder, limits }: HostParts) {
   const { config, logger, docker, standardImage } = options;
+  const { burst, cpu, memory_mb: memory } = limits.options;
   let disk: DiskRoom | undefined;
   const asked = engineInfo(docker).then(async (info) => {
     disk = await openDiskRoom([folder, info.DockerRootDir], config.SWITCHYARD_HOST_DISK_GB_FREE_MIN);
@@ -218,8 +219,8 @@ async function openOwnHost(options: AgentOptions, { hostId, folder, limits }: Ho
     docker,
     logger,
     standardImage,
-    burst: limits.burst,
-    defaultSize: { cpu: limits.cpu.default, memoryMb: limits.memoryMb.default },
+    burst: { cpu: burst.cpu, memoryMb: burst.memory_mb },
+    defaultSize: { cpu: cpu.default, memoryMb: memory.default },
     diskGb: limits.diskGb,
     disks: config.SWITCHYARD_COMPUTER_DISKS,
     warmPool: config.SWITCHYARD_WARM_POOL,

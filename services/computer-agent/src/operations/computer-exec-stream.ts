@@ -19,7 +19,7 @@ export function streamExecInComputer({ computers, limits }: OperationDeps): Call
     const { request_id: execId, org, id } = hostExecHead.parse(call.head);
     const parsed = execRequest.safeParse(JSON.parse((await call.readBody()).toString('utf8')));
     if (!parsed.success) throw fromZodError(parsed.error);
-    checkTimeout(parsed.data, limits.commandTimeoutS);
+    checkTimeout(parsed.data, limits.options.command_timeout_seconds);
     const computer = await computers.find(org, id);
     try {
       const result = await exec(computer, parsed.data, {

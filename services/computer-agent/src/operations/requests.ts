@@ -40,7 +40,7 @@ export function serveRequests(
     return { id, object: 'computer', deleted: true };
   });
   service.handleHost(hostId, 'exec', async ({ org, id, body, resume }, { signal, requestId }) => {
-    checkTimeout(body, limits.commandTimeoutS);
+    checkTimeout(body, limits.options.command_timeout_seconds);
     const computer = await computers.find(org, id);
     return exec(computer, body, { execId: requestId ?? randomUUID(), signal, resume });
   });

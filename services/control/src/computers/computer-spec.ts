@@ -1,6 +1,7 @@
 // Validates a requested computer against the platform's limits and fills in the defaults.
 import {
   type ComputerLimits,
+  type ComputerOptions,
   type ComputerSpec,
   type CreateComputerRequest,
   invalidParam,
@@ -23,8 +24,8 @@ export function specOf(
     ...chosen,
     name: chosen.name ?? computerName(random),
     image: imageOf(chosen.image),
-    cpu: inRange('cpu', chosen.cpu, limits.cpu),
-    memory_mb: inRange('memory_mb', chosen.memory_mb, limits.memoryMb),
+    cpu: inRange('cpu', chosen.cpu, limits.options.cpu),
+    memory_mb: inRange('memory_mb', chosen.memory_mb, limits.options.memory_mb),
     disk_gb: limits.diskGb,
   };
 }
@@ -51,7 +52,7 @@ function checkIdleStop(minutes: number | undefined, { maxLifetimeMs }: ComputerL
 function inRange(
   param: string,
   value: number | undefined,
-  { min, max, step, default: standard }: ComputerLimits['cpu'],
+  { min, max, step, default: standard }: ComputerOptions['cpu'],
 ): number {
   if (value === undefined) return standard;
   const refuse = (why: string) => invalidParam(param, why);

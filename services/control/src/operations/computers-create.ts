@@ -55,7 +55,7 @@ export function createComputer(deps: ComputerOperations) {
     const spec = specOf(body, deps);
     const hosts = placementOrder(deps.hosts.placeable(), spec, deps.random);
     const id = newId('computer');
-    await deps.slots.take(org, id, deps.limits.maxComputers);
+    await deps.slots.take(org, id, deps.limits.options.max_computers);
     try {
       const record = newComputerRecord({
         ...spec,

@@ -24,6 +24,7 @@ import type { Bus } from './bus.ts';
 import type { CallHandler, ServiceInfo } from './callee.ts';
 import type { IncomingCall } from './incoming-call.ts';
 import type { CallRequest } from './outgoing-call.ts';
+import { openReply } from './reply.ts';
 
 interface RequestOptions {
   /** Milliseconds; default `REQUEST_TIMEOUT_MS_DEFAULT`. `Infinity` for operations without a time limit. */
@@ -96,39 +97,14 @@ function requestBytes(
 }
 
 /** Sends a head and bytes to a service, and resolves with the whole answer. */
-export function requestWhole(
+export async function requestWhole(
   bus: Bus,
   asked: Pick<CallRequest, 'subject' | 'head' | 'body'>,
   { signal, timeoutMs = REQUEST_TIMEOUT_MS_DEFAULT }: Omit<RequestOptions, 'requestId'>,
 ): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
-    const chunks: Buffer[] = [];
-    const onAbort = () => {
-      call.cancel();
-      reject(signal?.reason);
-    };
-    const settled = () => signal?.removeEventListener('abort', onAbort);
-    const call = bus.call(
-      { ...asked, ...(Number.isFinite(timeoutMs) ? { timeoutMs } : {}) },
-      {
-        onHead: () => {},
-        onData: (bytes) => {
-          chunks.push(bytes);
-          call.consumed(bytes.length);
-        },
-        onEnd: (_end, last) => {
-          settled();
-          resolve(chunks.length === 0 ? last : Buffer.concat([...chunks, last]));
-        },
-        onError: (error) => {
-          settled();
-          reject(error);
-        },
-      },
-    );
-    signal?.addEventListener('abort', onAbort, { once: true });
-  });
+  const timeout = Number.isFinite(timeoutMs) ? { timeoutMs } : {};
+  const { body } = await openReply(bus, { ...asked, ...timeout }, signal);
+  return Buffer.concat(await Array.fromAsync(body));
 }
 
 /** A registered service: handlers are added to it, and it is drained. */

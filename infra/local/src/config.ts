@@ -45,41 +45,27 @@ const environment = z.object({
 /** The names of all settings of the launcher. */
 export const LAUNCHER_VARIABLES: readonly string[] = Object.keys(environment.shape);
 
-export interface LauncherConfig {
-  readonly host: string;
-  readonly port: number;
-  /** Absolute. */
-  readonly dataFolder: string;
-  readonly key: string | undefined;
-  readonly providersSecret: string | undefined;
-  readonly computers: boolean;
-  readonly scale: Readonly<Record<string, number>>;
-  readonly services: readonly string[] | undefined;
-  readonly natsPort: number | undefined;
-  readonly mongoPort: number | undefined;
-}
+const launcherConfig = environment.transform((set) => ({
+  host: set.HOST,
+  port: set.PORT,
+  dataFolder: resolve(ROOT, set.SWITCHYARD_DATA),
+  key: set.SWITCHYARD_KEY,
+  providersSecret: set.SWITCHYARD_PROVIDERS_SECRET,
+  computers: set.SWITCHYARD_COMPUTERS === 'on',
+  scale: set.SWITCHYARD_SCALE,
+  services: set.SWITCHYARD_SERVICES,
+  natsPort: set.SWITCHYARD_NATS_PORT,
+  mongoPort: set.SWITCHYARD_MONGODB_PORT,
+}));
+export type LauncherConfig = z.infer<typeof launcherConfig>;
 
 /** An empty variable counts as not set. @throws SetupError that names every invalid setting */
 export function readLauncherConfig(env: NodeJS.ProcessEnv): LauncherConfig {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-  const parsed = environment.safeParse(set);
-  if (!parsed.success) {
-    const lines = parsed.error.issues.map((issue) => `    ${issue.path.join('.')}: ${issue.message}`);
-    throw new SetupError(['Invalid environment variables:', ...lines].join('\n'), 'Correct or unset them.');
-  }
-  const values = parsed.data;
-  return {
-    host: values.HOST,
-    port: values.PORT,
-    dataFolder: resolve(ROOT, values.SWITCHYARD_DATA),
-    key: values.SWITCHYARD_KEY,
-    providersSecret: values.SWITCHYARD_PROVIDERS_SECRET,
-    computers: values.SWITCHYARD_COMPUTERS === 'on',
-    scale: values.SWITCHYARD_SCALE,
-    services: values.SWITCHYARD_SERVICES,
-    natsPort: values.SWITCHYARD_NATS_PORT,
-    mongoPort: values.SWITCHYARD_MONGODB_PORT,
-  };
+  const parsed = launcherConfig.safeParse(set);
+  if (parsed.success) return parsed.data;
+  const lines = parsed.error.issues.map((issue) => `    ${issue.path.join('.')}: ${issue.message}`);
+  throw new SetupError(['Invalid environment variables:', ...lines].join('\n'), 'Correct or unset them.');
 }
 
 function readScale(text: string): Record<string, number> {

@@ -2,7 +2,7 @@ import { FakeClock } from '@switchyard/testing';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { BUDGET_WAIT_MS_MAX, ByteBudget, type TakeOptions } from './byte-budget.ts';
-import { watchByteBudget } from './byte-budget-gauges.ts';
+import { watchByteBudget } from './metrics.ts';
 
 const { signal } = new AbortController();
 /** With a budget of 100 bytes, each org may hold 50. */

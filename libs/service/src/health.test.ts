@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { ownPort, startNats } from '@switchyard/testing';
 import { expect, onTestFinished, test } from 'vitest';
-import { makeMetrics, serveHealth } from './health.ts';
+import { serveHealth } from './health.ts';
+import { makeMetrics } from './metrics.ts';
 
 const statusOf = async (url: string) => {
   const response = await fetch(url).catch(() => undefined);

@@ -1,14 +1,7 @@
 // The health server of a process: /livez, /readyz and /metrics on HEALTH_PORT, for probes and Prometheus.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { collectDefaultMetrics, Registry } from 'prom-client';
-
-export function makeMetrics(service: string): Registry {
-  const registry = new Registry();
-  registry.setDefaultLabels({ service });
-  collectDefaultMetrics({ register: registry });
-  return registry;
-}
+import type { Registry } from 'prom-client';
 
 interface HealthOptions {
   host: string;

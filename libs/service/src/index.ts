@@ -6,18 +6,16 @@ export {
   LARGE_BODY_BYTES_MIN,
   ORG_SHARE_MAX,
 } from './byte-budget.ts';
-export { watchByteBudget } from './byte-budget-gauges.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { commonConfig, readConfig } from './config.ts';
 export { inTime } from './in-time.ts';
 export { linesOf } from './lines-of.ts';
 export { Lock, Locks } from './lock.ts';
 export { type Logger, makeLogger } from './logger.ts';
+export { countDroppedRefusals, showCounter, showGauge, watchByteBudget } from './metrics.ts';
 export { passed } from './passed.ts';
 export { type HeldPlaces, Places } from './places.ts';
 export { KeyLocked, ProviderSeal, providersConfig } from './provider-seal.ts';
-export { countDroppedRefusals } from './refusals-counter.ts';
 export { remember } from './remember.ts';
 export { type Repeating, repeat } from './repeat.ts';
 export { type Running, runService, type ServiceDeps } from './run-service.ts';
-export { showCounter, showGauge } from './show-metric.ts';

@@ -5,8 +5,9 @@ import type { Registry } from 'prom-client';
 import type { z } from 'zod';
 import { type Clock, systemClock } from './clock.ts';
 import { type CommonConfig, ConfigError, readConfig } from './config.ts';
-import { type HealthServer, makeMetrics, serveHealth } from './health.ts';
+import { type HealthServer, serveHealth } from './health.ts';
 import { type Logger, makeLogger } from './logger.ts';
+import { makeMetrics } from './metrics.ts';
 
 /** A started service. */
 export interface Running {

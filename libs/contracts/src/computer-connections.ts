@@ -18,9 +18,16 @@ export type HostPortHead = z.infer<typeof hostPortHead>;
 
 const terminalSide = z.int().min(1).max(TERMINAL_SIZE_MAX);
 
-/** Head of `computer-agent.v1.<hostId>.terminal`; its body is made of `terminalInput`, the answer's is what is shown. */
+/** Head of `computer-agent.v1.<hostId>.terminal`; its body is lines of `terminalInput`, the answer's is what is shown. */
 export const hostTerminalHead = z.object({ ...origin, cols: terminalSide, rows: terminalSide });
 export type HostTerminalHead = z.infer<typeof hostTerminalHead>;
+
+/** A line of such a body: keys in base64, or a new size. */
+export const terminalInput = z.union([
+  z.object({ keys: z.base64() }),
+  z.object({ cols: terminalSide, rows: terminalSide }),
+]);
+export type TerminalInput = z.infer<typeof terminalInput>;
 
 /** The end's meta of such a call. */
 export const hostTerminalEnd = z.object({ exit_code: z.int() });

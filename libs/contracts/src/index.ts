@@ -64,7 +64,6 @@ export * from './services.ts';
 export * from './session.ts';
 export * from './speech.ts';
 export * from './statements.ts';
-export * from './terminal-input.ts';
 export * from './transcription.ts';
 export * from './usage.ts';
 export * from './videos.ts';

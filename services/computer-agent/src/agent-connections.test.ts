@@ -3,7 +3,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { type ByteSource, openReply } from '@switchyard/bus';
-import { encodeTerminalKeys, encodeTerminalSize, hostSubject, hostTerminalEnd } from '@switchyard/contracts';
+import { hostSubject, hostTerminalEnd, type TerminalInput } from '@switchyard/contracts';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
   openTestAgent,
@@ -60,6 +60,9 @@ const toPort = (id: string, port: number, body: ByteSource, signal?: AbortSignal
     },
     signal,
   );
+
+const lineOf = (input: TerminalInput) => `${JSON.stringify(input)}\n`;
+const keysOf = (typed: string) => ({ keys: Buffer.from(typed).toString('base64') });
 
 const toTerminal = (id: string, body: ByteSource, signal?: AbortSignal) =>
   openReply(
@@ -137,8 +140,8 @@ test('a terminal shows what is typed, takes its size in between, and ends with i
   const id = await create();
   const typed = openBody();
   const { body, end } = await toTerminal(id, typed);
-  typed.push(encodeTerminalSize({ columns: 99, rows: 33 }));
-  for (const piece of encodeTerminalKeys(Buffer.from('stty size; exit 4\r'))) typed.push(piece);
+  const lines = lineOf({ cols: 99, rows: 33 }) + lineOf(keysOf('stty size; exit 4\r'));
+  for (const part of lines.match(/.{1,9}/gs) ?? []) typed.push(part); // cut anywhere
   const shown = Buffer.concat(await Array.fromAsync(body)).toString();
   expect(shown).toContain('33 99\r\n');
   expect(hostTerminalEnd.parse(await end)).toEqual({ exit_code: 4 });
@@ -149,8 +152,7 @@ test('a caller that goes away takes all that its terminal had started with it', 
   const gone = new AbortController();
   const typed = openBody();
   const { body } = await toTerminal(id, typed, gone.signal);
-  for (const piece of encodeTerminalKeys(Buffer.from("setsid sleep 4444 & echo be''gun\r")))
-    typed.push(piece);
+  typed.push(lineOf(keysOf("setsid sleep 4444 & echo be''gun\r")));
   let shown = '';
   while (!shown.includes('begun\r\n')) shown += String((await body.next()).value);
   gone.abort(new Error('the client went away'));

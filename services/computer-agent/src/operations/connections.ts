@@ -3,12 +3,8 @@ import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { CallHandler, IncomingCall } from '@switchyard/bus';
-import {
-  type HostTerminalEnd,
-  hostPortHead,
-  hostTerminalHead,
-  TerminalInputDecoder,
-} from '@switchyard/contracts';
+import { type HostTerminalEnd, hostPortHead, hostTerminalHead, terminalInput } from '@switchyard/contracts';
+import { linesOf } from '@switchyard/service';
 import type { TerminalStream } from '../computer/init-stream.ts';
 import { connect } from '../lifecycle/use-run.ts';
 import type { OperationDeps } from './requests.ts';
@@ -59,12 +55,11 @@ export function openTerminal({ computers }: OperationDeps): CallHandler {
 }
 
 async function takeIn(input: AsyncIterable<Buffer>, terminal: TerminalStream): Promise<void> {
-  const decoder = new TerminalInputDecoder();
-  for await (const chunk of input)
-    for (const piece of decoder.push(chunk)) {
-      if ('size' in piece) terminal.resize(piece.size);
-      else if (!terminal.write(piece.keys)) await roomIn(terminal);
-    }
+  for await (const line of linesOf(input)) {
+    const piece = terminalInput.parse(JSON.parse(line));
+    if ('cols' in piece) terminal.resize({ columns: piece.cols, rows: piece.rows });
+    else if (!terminal.write(Buffer.from(piece.keys, 'base64'))) await roomIn(terminal);
+  }
   terminal.end(); // the end of the input hangs up the terminal
 }
 

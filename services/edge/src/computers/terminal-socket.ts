@@ -2,13 +2,7 @@
 // `exit` as our last message. Closing the socket ends the terminal.
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import {
-  encodeTerminalKeys,
-  encodeTerminalSize,
-  hostTerminalEnd,
-  ServiceError,
-  terminalMessage,
-} from '@switchyard/contracts';
+import { hostTerminalEnd, ServiceError, type TerminalInput, terminalMessage } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import type { PendingUpgrade } from '../http/upgrades.ts';
@@ -16,6 +10,8 @@ import type { CallStream } from './call-stream.ts';
 
 /** Maximum bytes of one client message: a long paste. */
 const MESSAGE_BYTES_MAX = 1024 * 1024;
+/** Keys in one line to the computer: longer pastes go in several, so that its host holds little of them. */
+const KEYS_BYTES_MAX = 16 * 1024;
 /**
  * A client from which nothing arrives between two pings is disconnected, unless it is the shell that does not read. Pings
  * also keep proxies from closing.
@@ -65,12 +61,17 @@ export async function serveTerminal(
 function take(socket: WebSocket, terminal: CallStream, data: RawData, isBinary: boolean): void {
   const bytes = Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data as Buffer);
   let goesOn = true;
-  if (isBinary) for (const piece of encodeTerminalKeys(bytes)) goesOn = terminal.write(piece);
+  const put = (input: TerminalInput) => {
+    goesOn = terminal.write(`${JSON.stringify(input)}\n`);
+  };
+  if (isBinary)
+    for (let at = 0; at < bytes.length; at += KEYS_BYTES_MAX)
+      put({ keys: bytes.subarray(at, at + KEYS_BYTES_MAX).toString('base64') });
   else {
     const message = readMessage(bytes);
     if (!message)
       return socket.close(CLOSE.invalid, 'Invalid text message. Send {"type":"resize","cols":80,"rows":24}.');
-    goesOn = terminal.write(encodeTerminalSize({ columns: message.cols, rows: message.rows }));
+    put({ cols: message.cols, rows: message.rows });
   }
   if (goesOn || terminal.destroyed) return;
   socket.pause();

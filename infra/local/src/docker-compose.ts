@@ -5,7 +5,6 @@
 import type { DebianPackages } from './debian-packages.ts';
 import type { Doing } from './progress.ts';
 import { findProgram, runCommand } from './run-command.ts';
-import { SetupError } from './setup-error.ts';
 import { readVersion } from './version.ts';
 
 export interface DockerCompose {
@@ -25,21 +24,18 @@ interface FindDockerComposeOptions {
 const VERSION_TIMEOUT_MS = 20_000;
 const DEBIAN_PACKAGE = 'docker-compose';
 
-/** @throws SetupError if there is none and none can be installed */
+/** @throws if there is none and none can be installed */
 export async function findDockerCompose(options: FindDockerComposeOptions): Promise<DockerCompose> {
   const { env, packages, doing } = options;
   const found = await presentDockerCompose(env);
   if (found !== undefined) return found;
-  const fix = 'Install the Compose plugin of Docker, or docker-compose.';
-  if (!packages.possible) throw new SetupError('Docker Compose not found.', fix);
-  doing(`installing ${DEBIAN_PACKAGE} with apt-get; about 20 s, once per machine`, { announce: true });
-  await packages.install([DEBIAN_PACKAGE]).catch((cause: Error) => {
-    throw new SetupError(`${DEBIAN_PACKAGE} could not be installed. ${cause.message}`, fix, { cause });
-  });
+  if (packages.possible) {
+    doing(`installing ${DEBIAN_PACKAGE} with apt-get; about 20 s, once per machine`, { announce: true });
+    await packages.install([DEBIAN_PACKAGE]);
+  }
   const installed = await presentDockerCompose(env);
-  if (installed === undefined)
-    throw new SetupError(`${DEBIAN_PACKAGE} was installed, but its program is not on the PATH.`, fix);
-  return { ...installed, origin: 'installed with apt-get' };
+  if (installed !== undefined) return { ...installed, origin: 'installed with apt-get' };
+  throw new Error('Docker Compose not found. Install the Compose plugin of Docker, or docker-compose.');
 }
 
 /** The installed Docker Compose, or undefined. */

@@ -14,7 +14,6 @@ import { describeNatsServer, findNatsServer } from './nats-server.ts';
 import { createProcesses } from './processes.ts';
 import type { Doing, Progress } from './progress.ts';
 import { ensurePythonPackages } from './python-packages.ts';
-import { SetupError } from './setup-error.ts';
 import { toolsCacheFolder } from './tools-cache.ts';
 
 interface TestServersOptions {
@@ -71,16 +70,10 @@ export function createTestServers({ env, folder, progress }: TestServersOptions)
   }
 
   async function findCompose(): Promise<void> {
-    try {
-      await progress.step(
-        'Docker Compose',
-        (doing) => findDockerCompose({ env, packages, doing }),
-        describeDockerCompose,
-      );
-    } catch (error) {
-      if (!(error instanceof SetupError)) throw error;
-      progress.note('Docker Compose', `its test is skipped. ${error.message}\nFix: ${error.fix}`);
-    }
+    const find = (doing: Doing) => findDockerCompose({ env, packages, doing });
+    await progress.step('Docker Compose', find, describeDockerCompose).catch((error: Error) => {
+      progress.note('Docker Compose', `its test is skipped. ${error.message}`);
+    });
   }
 
   /** Tests of the Python client fail without them, and say why. */

@@ -13,18 +13,15 @@ export interface AnswerErrorDeps {
   logger: Logger;
 }
 
-/**
- * Any error may be thrown at a request; unknown ones are logged and masked.
- * @param dialect of the request's path, which decides the shape of the error
- */
+/** Any error may be thrown at a request; unknown ones are logged and masked. The route decides the shape of the error. */
 export function answerError(
   deps: AnswerErrorDeps,
   request: FastifyRequest,
   reply: FastifyReply,
   thrown: unknown,
-  dialect: Dialect | undefined = request.routeOptions.config.dialect,
 ): void {
   const error = toServiceError(thrown);
+  const { repeatable, dialect } = request.routeOptions.config;
   request.heldBody?.release();
   if (error.code === 'internal_error')
     deps.logger.error(
@@ -32,7 +29,6 @@ export function answerError(
       'a request failed with an unexpected error',
     );
   if (request.apiKey && !error.logged) logRefusal(deps, request, request.apiKey, error, dialect);
-  const { repeatable } = request.routeOptions.config;
   const { status, headers, body } = renderError(error, request.id, { repeatable, dialect });
   // Closing at once, as fastify does, would reset the connection of a client that is still sending, before it reads
   // the error. Instead, the rest of its body is read and discarded for at most REQUEST_TIMEOUT_MS.

@@ -14,7 +14,7 @@ import {
   REQUEST_TIMEOUT_MS,
   SMALL_BODY_BYTES_MAX,
 } from './limits.ts';
-import { methodsOf, type RegisterRoutesDeps, registerRoutes, routesByPath } from './register-routes.ts';
+import { type RegisterRoutesDeps, registerRoutes } from './register-routes.ts';
 import { requestIds } from './request-id.ts';
 import type { Route } from './route.ts';
 import type { Upgrades } from './upgrades.ts';
@@ -68,20 +68,10 @@ export function buildApp(routes: readonly Route[], deps: AppDeps): FastifyInstan
   app.decorateRequest('subject');
   registerRoutes(app, routes, deps);
   app.setErrorHandler((error, request, reply) => answerError(deps, request, reply, error));
-  const routesAt = routesByPath(routes);
   const answerNotFound = (request: FastifyRequest, reply: FastifyReply) => {
     const path = request.originalUrl.split('?')[0] as string;
-    const found = routesAt(path);
-    const methods = methodsOf(found).join(', ');
-    if (methods !== '') reply.header('allow', methods);
-    const error =
-      methods === ''
-        ? new ServiceError(
-            'route_not_found',
-            `Path not found: ${request.method} ${path}. ${NOT_SERVED[path] ?? 'See /docs.'}`,
-          )
-        : new ServiceError('method_not_allowed', `Method not allowed for ${path}. Use ${methods}.`);
-    answerError(deps, request, reply, error, found[0]?.dialect);
+    const message = `Path not found: ${request.method} ${path}. ${NOT_SERVED[path] ?? 'See /docs.'}`;
+    answerError(deps, request, reply, new ServiceError('route_not_found', message));
   };
   // Before fastify looks at the body: it would refuse QUERY without a content type with 400.
   app.addHook('onRequest', (request, reply, done) => {

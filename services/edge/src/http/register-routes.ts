@@ -1,6 +1,6 @@
 // Registers the routes of the table: paths, guard, idempotency, and who reads the body.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { ID_PATTERN, type KeyRecord } from '@switchyard/contracts';
+import { ID_PATTERN, type KeyRecord, ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { requirePermission } from '../auth/authenticate.ts';
@@ -36,26 +36,31 @@ export function registerRoutes(
       BODY_READERS[reader](scope, deps.clock);
       for (const route of group) registerRoute(scope, route, deps);
     });
-  refuseHiddenMethods(app, routes);
+  refuseOtherMethods(app, routes);
 }
 
 /**
- * A path without parameters stands before those with parameters that it fits, as in OpenAPI: DELETE of
- * /v1/computers/options is not DELETE of a computer with this id.
+ * Answers the other methods of each path with 405. A path without parameters stands before those with parameters that
+ * it fits, as in OpenAPI: DELETE of /v1/computers/options is not DELETE of a computer with this id.
  */
-function refuseHiddenMethods(app: FastifyInstance, routes: readonly Route[]): void {
-  const all = matcherOf(routes);
-  const routesAt = routesByPath(routes);
-  for (const url of new Set(routes.map(({ path }) => path).filter((path) => !path.includes('{')))) {
-    const own = new Set(routesAt(url).map(({ method }) => method));
-    const hidden = new Set(all(url).map(({ method }) => method)).difference(own);
-    if (hidden.size > 0)
-      app.route({
-        method: [...hidden],
-        url,
-        onRequest: (_request, reply) => void reply.callNotFound(),
-        handler: () => {},
-      });
+function refuseOtherMethods(app: FastifyInstance, routes: readonly Route[]): void {
+  const paths = routes.flatMap((route) => pathPatterns(route).map((url) => ({ route, url })));
+  for (const [url, group] of Map.groupBy(paths, (path) => path.url)) {
+    const methods = group.flatMap(({ route: { method } }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+    const dialect = group[0]?.route.dialect;
+    app.route({
+      method: app.supportedMethods.filter((method) => !methods.includes(method)),
+      url,
+      exposeHeadRoute: false,
+      config: dialect ? { dialect } : {},
+      onRequest(request, reply, done) {
+        const allow = methods.join(', ');
+        reply.header('allow', allow);
+        const path = request.originalUrl.split('?')[0];
+        done(new ServiceError('method_not_allowed', `Method not allowed for ${path}. Use ${allow}.`));
+      },
+      handler: () => {},
+    });
   }
 }
 
@@ -67,7 +72,7 @@ function registerRoute(scope: FastifyInstance, route: Route, deps: RegisterRoute
   const { onRequest: taken, ...hooks } = takesIdempotencyKey(route)
     ? deps.idempotency.hooksFor(route)
     : { onRequest: null };
-  for (const url of pathPatterns(route, ':$1', '*'))
+  for (const url of pathPatterns(route))
     scope.route({
       ...hooks,
       method: route.method,
@@ -166,11 +171,11 @@ function waitsOf(route: Route, { queue }: RegisterRoutesDeps): Hooks {
     : { onRequest: [begin, openCall], preHandler: [] };
 }
 
-/** Returns the paths with parameters replaced by `param` (`$1` is the name), and the rest parameter by `rest`. */
-function pathPatterns({ path, restParam, restOptional }: Route, param: string, rest: string): string[] {
-  const paths = restParam === undefined ? [path] : [path.replace(`{${restParam}}`, rest)];
+/** The paths as the router writes them. */
+function pathPatterns({ path, restParam, restOptional }: Route): string[] {
+  const paths = restParam === undefined ? [path] : [path.replace(`{${restParam}}`, '*')];
   if (restOptional) paths.push(path.replace(`/{${restParam}}`, ''));
-  return paths.map((one) => one.replaceAll(/\{(\w+)\}/g, param));
+  return paths.map((one) => one.replaceAll(/\{(\w+)\}/g, ':$1'));
 }
 
 function paramsOf({ restParam }: Route, { params }: FastifyRequest): unknown {
@@ -249,32 +254,4 @@ function ignoreTypes(scope: FastifyInstance): void {
     delete request.raw.headers['content-type'];
     done();
   });
-}
-
-/**
- * Returns a function that finds the routes of a path, whatever their methods: of the path itself, or else of the paths
- * with parameters that it fits.
- */
-export function routesByPath(routes: readonly Route[]): (path: string) => Route[] {
-  const matching = matcherOf(routes);
-  return (path) => {
-    const found = matching(path);
-    const itself = found.filter((route) => route.path === path);
-    return itself.length > 0 ? itself : found;
-  };
-}
-
-/** Returns a function that finds all routes that a path fits. */
-function matcherOf(routes: readonly Route[]): (path: string) => Route[] {
-  const patterns = routes.map((route) => ({
-    route,
-    paths: pathPatterns(route, '[^/]+', '.+').map((path) => new RegExp(`^${path}$`)),
-  }));
-  return (path) =>
-    patterns.filter(({ paths }) => paths.some((one) => one.test(path))).map(({ route }) => route);
-}
-
-/** The methods of routes, for `Allow`. */
-export function methodsOf(routes: readonly Route[]): string[] {
-  return [...new Set(routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))];
 }

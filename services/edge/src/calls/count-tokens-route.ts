@@ -8,7 +8,7 @@ import {
   requestIdHeaders,
   tokenCount,
 } from '@switchyard/contracts';
-import { clientGone } from '../http/client-gone.ts';
+import { clientGone } from '../http/request-over.ts';
 import { type Route, rawRoute } from '../http/route.ts';
 import { beginModelCall } from './begin-model-call.ts';
 import type { CallRelay } from './relay-call.ts';

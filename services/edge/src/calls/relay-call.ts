@@ -19,7 +19,7 @@ import type { BookingGate } from '../backlog/booking-gate.ts';
 import { EVENT_SOURCE } from '../http/answer-error.ts';
 import type { BodyChecker } from '../http/body-checker.ts';
 import type { IntakeDeps } from '../http/body-intake.ts';
-import { clientDisconnected, hasLeft } from '../http/client-gone.ts';
+import { clientDisconnected, hasLeft } from '../http/request-over.ts';
 import type { DeliveryJournal } from '../journal/delivery-journal.ts';
 import type { Receipts } from '../receipts/receipts.ts';
 

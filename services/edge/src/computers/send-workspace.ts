@@ -9,8 +9,7 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { downloadHeaders } from '../files/content-headers.ts';
 import { readByteRange } from '../http/byte-range.ts';
-import { hasAlready, sendNotModified } from '../http/if-none-match.ts';
-import { sendBytes } from '../http/pass-bytes.ts';
+import { hasAlready, sendBytes, sendNotModified } from '../http/pass-bytes.ts';
 
 type SentFile = Extract<HostFileReadReply, { kind: 'file' }>;
 

@@ -10,8 +10,7 @@ import {
 } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { rangeNotSatisfiable, readByteRange } from '../http/byte-range.ts';
-import { hasAlready, sendNotModified } from '../http/if-none-match.ts';
-import { sendBytes } from '../http/pass-bytes.ts';
+import { hasAlready, sendBytes, sendNotModified } from '../http/pass-bytes.ts';
 import { contentHeaders, etagOf } from './content-headers.ts';
 
 interface AskedContent {

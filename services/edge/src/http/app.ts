@@ -1,4 +1,5 @@
 // The HTTP server: its limits, its hooks, the routes of the table, and one error handler.
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { type CallerContext, type Dialect, type KeyRecord, ServiceError } from '@switchyard/contracts';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
@@ -15,7 +16,6 @@ import {
   SMALL_BODY_BYTES_MAX,
 } from './limits.ts';
 import { type RegisterRoutesDeps, registerRoutes } from './register-routes.ts';
-import { requestIds } from './request-id.ts';
 import type { Route } from './route.ts';
 import type { Upgrades } from './upgrades.ts';
 
@@ -111,4 +111,11 @@ function createServer(deps: AppDeps, connections: Connections): FastifyInstance 
     frameworkErrors: (error, request, reply) =>
       answerError(deps, request as FastifyRequest, reply as FastifyReply, error),
   });
+}
+
+/** Request ids, unique over all edges and restarts and cheap to make: a random part per process, then a counter. */
+function requestIds(): () => string {
+  const boot = randomBytes(9).toString('base64url').replaceAll('-', 'A').replaceAll('_', 'B');
+  let count = 0;
+  return () => `req_${boot}${(count++).toString(36).padStart(4, '0')}`;
 }

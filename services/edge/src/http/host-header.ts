@@ -1,5 +1,6 @@
-// The Host header, which becomes the origin of addresses in answers. Node accepts any text, and several headers.
+// The Host header, and the origin at which clients reach the API. Node accepts any text, and several headers.
 import type { IncomingMessage } from 'node:http';
+import type { FastifyRequest } from 'fastify';
 
 /** A name or an IPv4 address, or an IPv6 address in brackets; with or without a port. */
 const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
@@ -14,4 +15,12 @@ export function hasValidHost({ headers: { host }, rawHeaders }: IncomingMessage)
 
 function isHost(name: string): boolean {
   return name.length === 4 && name.toLowerCase() === 'host';
+}
+
+/**
+ * The origin of addresses in answers, without a trailing slash.
+ * @param publicUrl the setting; undefined: use the origin of the request
+ */
+export function publicOrigin(publicUrl: string | undefined, request: FastifyRequest): string {
+  return publicUrl?.replace(/\/$/, '') ?? `${request.protocol}://${request.host}`;
 }

@@ -1,7 +1,8 @@
-// Passes bytes from the bus to an HTTP client, at the client's pace.
+// Passes bytes from the bus to an HTTP client, at the client's pace, or tells it that it has them already.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { FastifyReply } from 'fastify';
+import { namesTag } from '@switchyard/contracts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 
 interface AnswerHead {
   status: number;
@@ -22,6 +23,18 @@ export async function sendBytes(
   if (body) return pass(body, reply, begin, signal);
   begin();
   reply.raw.end();
+}
+
+/** Whether `If-None-Match` names this tag, in quotes, or `*`. */
+export function hasAlready({ headers }: FastifyRequest, etag: string): boolean {
+  return namesTag(headers['if-none-match'] ?? '', etag);
+}
+
+/** Answers 304, without a body. @param headers those of the content; 304 keeps the ones that a cache needs */
+export function sendNotModified(reply: FastifyReply, headers: Record<string, string>): Promise<void> {
+  const kept = ['etag', 'cache-control', 'last-modified', 'x-request-id'];
+  const cached = Object.entries(headers).filter(([name]) => kept.includes(name));
+  return sendBytes(reply, { status: 304, headers: Object.fromEntries(cached) }, null);
 }
 
 /**

@@ -10,9 +10,9 @@ import type { Idempotency } from '../idempotency/idempotency.ts';
 import type { AdmissionQueue } from '../overload/admission-queue.ts';
 import { type LimitHooksDeps, limitHooks } from '../rate-limits/limit-hooks.ts';
 import type { Sessions } from '../session/sessions.ts';
-import { clientGone } from './client-gone.ts';
 import { SMALL_BODY_BYTES_MAX } from './limits.ts';
 import { check, parseBody } from './read-body.ts';
+import { clientGone } from './request-over.ts';
 import { isModelCall, type JsonRoute, permissionsOf, type Route, takesIdempotencyKey } from './route.ts';
 import { streamedBody } from './streamed-body.ts';
 

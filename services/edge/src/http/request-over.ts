@@ -1,4 +1,5 @@
-// Detects the end of a request, for what counts while it is open.
+// Detects the end of a request: for what counts while it is open, and for work that only its client needs.
+import { ServiceError } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /**
@@ -12,4 +13,27 @@ export function whenOver({ idempotent }: FastifyRequest, { raw }: FastifyReply, 
   };
   if (raw.destroyed) end();
   else raw.once('close', end);
+}
+
+/**
+ * Aborted when the client disconnects before it has its answer. Never aborted under an `Idempotency-Key`: the answer is
+ * kept for a repeat.
+ */
+export function clientGone(request: FastifyRequest, reply: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  const closed = () => {
+    if (hasLeft(request, reply)) gone.abort(clientDisconnected());
+  };
+  if (reply.raw.destroyed) closed();
+  else reply.raw.once('close', closed);
+  return gone.signal;
+}
+
+/** Whether the client disconnected and its work is of no use to it any more. */
+export function hasLeft({ idempotent }: FastifyRequest, { raw }: FastifyReply): boolean {
+  return raw.destroyed && !raw.writableFinished && !idempotent?.outlivesClient;
+}
+
+export function clientDisconnected(): ServiceError {
+  return new ServiceError('service_unavailable', 'The client disconnected.');
 }

@@ -15,7 +15,7 @@ import {
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler, RouteShorthandOptions } from 'fastify';
 import { requireModels } from '../auth/spending.ts';
-import { clientDisconnected } from '../http/client-gone.ts';
+import { clientDisconnected } from '../http/request-over.ts';
 import { callerOf, type RouteDescription } from '../http/route.ts';
 import { type CapturedHead, captureAnswer, isEventStream } from './captured-answer.ts';
 import type { Answered, KeptRequests, Reservation } from './kept-requests.ts';

@@ -5,8 +5,7 @@ import type { ServiceError } from '@switchyard/contracts';
 import { type Clock, showCounter, showGauge } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Registry } from 'prom-client';
-import { clientDisconnected, hasLeft } from '../http/client-gone.ts';
-import { whenOver } from '../http/request-over.ts';
+import { clientDisconnected, hasLeft, whenOver } from '../http/request-over.ts';
 import { callerOf } from '../http/route.ts';
 import { FairQueue } from './fair-queue.ts';
 

@@ -13,7 +13,7 @@ import {
 import type { FastifyRequest } from 'fastify';
 import type { FindHost } from '../computers/find-host.ts';
 import type { LinkSigner } from '../computers/link-signer.ts';
-import { publicOrigin } from '../http/public-origin.ts';
+import { publicOrigin } from '../http/host-header.ts';
 import { check, parseBody } from '../http/read-body.ts';
 import { type Route, rawRoute } from '../http/route.ts';
 import { sendJson } from '../http/send-json.ts';

@@ -12,9 +12,9 @@ import type { OpenRelays } from '../auth/open-relays.ts';
 import { whileKeyHolds } from '../auth/while-key-holds.ts';
 import type { LiveEvents } from '../events/live-events.ts';
 import { sendEvents } from '../events/send-events.ts';
-import { clientGone } from '../http/client-gone.ts';
 import { EventStream } from '../http/event-stream.ts';
 import { check } from '../http/read-body.ts';
+import { clientGone } from '../http/request-over.ts';
 import { type Route, rawRoute } from '../http/route.ts';
 
 interface EventRoutesDeps {

@@ -15,8 +15,8 @@ import type { OpenRelays } from '../auth/open-relays.ts';
 import { whileKeyHolds } from '../auth/while-key-holds.ts';
 import { type ArrivingFile, FileForm, UPLOAD_BODY_BYTES_MAX } from '../files/file-form.ts';
 import { sendContent } from '../files/send-content.ts';
-import { clientGone } from '../http/client-gone.ts';
 import { check } from '../http/read-body.ts';
+import { clientGone } from '../http/request-over.ts';
 import { CONTENT_RESPONSE, type Route, rawRoute } from '../http/route.ts';
 import { operationRoutes } from './operation-route.ts';
 

@@ -3,9 +3,9 @@ import { ServiceError } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
 import { z } from 'zod';
 import { hashOfKey } from '../auth/authenticate.ts';
-import { clientGone } from '../http/client-gone.ts';
 import { sendBytes } from '../http/pass-bytes.ts';
 import { parseJson } from '../http/read-body.ts';
+import { clientGone } from '../http/request-over.ts';
 import { type Route, rawRoute } from '../http/route.ts';
 import { MESSAGE_BYTES_MAX } from '../mcp/tool.ts';
 

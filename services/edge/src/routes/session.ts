@@ -13,7 +13,7 @@ import {
 } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type AuthenticateHash, hashOfKey } from '../auth/authenticate.ts';
-import { publicOrigin } from '../http/public-origin.ts';
+import { publicOrigin } from '../http/host-header.ts';
 import { parseBody } from '../http/read-body.ts';
 import { publicRoute, type Route, rawRoute } from '../http/route.ts';
 import { sendJson } from '../http/send-json.ts';

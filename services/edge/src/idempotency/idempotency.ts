@@ -41,19 +41,15 @@ interface BegunRun {
 /** A request with the header, from its arrival on. */
 class IdempotentRun {
   readonly digest: RequestDigest;
-  #forget = false;
-  #interrupted = false;
-  #streams = false;
-  #begun: BegunRun | null = null;
-  #onKept = () => {};
+  isForgotten = false;
+  wasInterrupted = false;
+  streams = false;
+  /** Of the first request under the key; it runs until its answer has ended. */
+  begun: BegunRun | null = null;
+  onKept = () => {};
 
   constructor(raw: IncomingMessage) {
     this.digest = digestOf(raw);
-  }
-
-  /** True when the answer must not be kept. */
-  get isForgotten(): boolean {
-    return this.#forget;
   }
 
   /**
@@ -61,9 +57,9 @@ class IdempotentRun {
    * with its client.
    */
   async beginStream(): Promise<void> {
-    this.#streams = true;
+    this.streams = true;
     try {
-      await this.#begun?.beginStream();
+      await this.begun?.beginStream();
     } catch (error) {
       this.forget(); // the store is away, and no work has begun
       throw error;
@@ -72,45 +68,27 @@ class IdempotentRun {
 
   /** The answer is not kept and the key stays free, since no work has begun. */
   forget(): void {
-    this.#forget = true;
+    this.isForgotten = true;
   }
 
   /** Work that had begun ended before its result, such as with its API key: a repeat must not run it again. */
   interrupted(): void {
-    this.#interrupted = true;
-  }
-
-  get wasInterrupted(): boolean {
-    return this.#interrupted;
+    this.wasInterrupted = true;
   }
 
   /** Calls `run` when the answer is stored, before it ends. Not called for an answer that is not kept. */
   whenKept(run: () => void): void {
-    this.#onKept = run;
-  }
-
-  /** The answer is stored: its caller can get it again. */
-  kept(): void {
-    this.#onKept();
-  }
-
-  /** Marks the request as the first under its key; it runs until its answer has ended. */
-  begin(begun: BegunRun): void {
-    this.#begun = begun;
+    this.onKept = run;
   }
 
   /** Resolves when the first request under the key is over. */
   get ended(): Promise<void> {
-    return this.#begun?.ended ?? Promise.resolve();
-  }
-
-  get streams(): boolean {
-    return this.#streams;
+    return this.begun?.ended ?? Promise.resolve();
   }
 
   /** True while the work continues without regard to its client. */
   get outlivesClient(): boolean {
-    return this.#begun !== null && !this.#streams && !this.#begun.hasEnded();
+    return this.begun !== null && !this.streams && !this.begun.hasEnded();
   }
 }
 
@@ -211,7 +189,7 @@ export class Idempotency {
           if (!run.wasInterrupted) await this.#kept.release(reservation);
         } else {
           const asked = { digest: await run.digest.done, models: reply.request.models };
-          if (await this.#kept.keep(reservation, asked, head, body)) run.kept();
+          if (await this.#kept.keep(reservation, asked, head, body)) run.onKept();
         }
         over.resolve();
       },
@@ -221,7 +199,7 @@ export class Idempotency {
       if (reply.raw.destroyed) throw clientDisconnected();
       await this.#kept.markStreaming(reservation);
     };
-    run.begin({ hasEnded, ended: over.promise, beginStream });
+    run.begun = { hasEnded, ended: over.promise, beginStream };
     reply.raw.once('close', () => {
       if (run.streams) over.resolve(); // its client disconnected, and no end follows
     });

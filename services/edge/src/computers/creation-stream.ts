@@ -8,12 +8,10 @@ import {
   creationHead,
   creationProgress,
   type OperationRequest,
-  toErrorBody,
 } from '@switchyard/contracts';
 import { type Clock, linesOf } from '@switchyard/service';
 import type { FastifyReply } from 'fastify';
 import { EventStream } from '../http/event-stream.ts';
-import { toServiceError } from '../http/send-error.ts';
 
 interface StreamedCreation {
   readonly request: OperationRequest<'computers.create'>;
@@ -36,8 +34,7 @@ export async function streamCreation(
   try {
     events.end({ type: 'computer', computer: await relay(answer, events) });
   } catch (thrown) {
-    const { error } = toErrorBody(toServiceError(thrown), reply.request.id);
-    events.end({ type: 'error', error });
+    events.fail(thrown);
   }
 }
 

@@ -8,13 +8,11 @@ import {
   type HostExecHead,
   hostExecEnd,
   hostSubject,
-  toErrorBody,
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply } from 'fastify';
 import { EventStream } from '../http/event-stream.ts';
 import { drained } from '../http/pass-bytes.ts';
-import { toServiceError } from '../http/send-error.ts';
 import { OutputEvents } from './output-events.ts';
 
 interface ExecStreamOptions {
@@ -47,8 +45,7 @@ export async function streamExec(
   try {
     events.end({ type: 'exit', ...(await relay(answer, events)) });
   } catch (thrown) {
-    const { error } = toErrorBody(toServiceError(thrown), head.request_id);
-    events.end({ type: 'error', error });
+    events.fail(thrown);
   }
 }
 

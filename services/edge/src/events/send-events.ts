@@ -8,13 +8,11 @@ import {
   eventSubjects,
   ServiceError,
   type StreamedEvent,
-  toErrorBody,
   toStreamedEvent,
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply } from 'fastify';
 import { EventStream } from '../http/event-stream.ts';
-import { toServiceError } from '../http/send-error.ts';
 import type { LiveEvent, LiveEvents, Position } from './live-events.ts';
 import { formatPosition, parsePosition } from './position.ts';
 
@@ -32,8 +30,6 @@ interface EventStreamWish extends EventStreamQuery {
   /** Aborted when the client disconnects, its key becomes invalid or the edge drains. */
   readonly signal: AbortSignal;
 }
-
-type Sent = StreamedEvent | { type: 'error'; error: unknown };
 
 /** @throws ServiceError until the stream begins; afterwards the last event has the error. */
 export async function sendEvents(
@@ -54,7 +50,7 @@ export async function sendEvents(
   });
   try {
     const position = parsePosition(wish.since, at);
-    const stream = new EventStream<Sent>(reply, deps.clock);
+    const stream = new EventStream<StreamedEvent>(reply, deps.clock);
     for (const happens of ['drain', 'close']) stream.raw.on(happens, () => wake());
     signal.addEventListener('abort', onAbort);
     const pause = () =>
@@ -76,8 +72,7 @@ export async function sendEvents(
       }
       signal.throwIfAborted();
     } catch (thrown) {
-      const { error } = toErrorBody(toServiceError(thrown), reply.request.id);
-      stream.end({ type: 'error', error });
+      stream.fail(thrown);
     }
   } finally {
     signal.removeEventListener('abort', onAbort); // else the runtime keeps the signal, and this stream with it

@@ -1,7 +1,9 @@
 // An answer of server-sent events: its head, its events, and keep-alive comments while there are none.
 import type { ServerResponse } from 'node:http';
+import { type ErrorBody, toErrorBody } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply } from 'fastify';
+import { toServiceError } from './send-error.ts';
 
 /** Proxies and clients close silent connections, most of them after 30 s or more. */
 const KEEP_ALIVE_MS = 15_000;
@@ -14,6 +16,7 @@ interface ServerEvent {
 export class EventStream<E extends ServerEvent> {
   readonly raw: ServerResponse;
   readonly #clock: Clock;
+  readonly #requestId: string;
   #stopClock: () => void;
 
   /** Hijacks the answer and sends its head. */
@@ -21,6 +24,7 @@ export class EventStream<E extends ServerEvent> {
     const { raw, request } = reply;
     this.raw = raw;
     this.#clock = clock;
+    this.#requestId = request.id;
     reply.hijack();
     raw.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
@@ -42,9 +46,15 @@ export class EventStream<E extends ServerEvent> {
   }
 
   /** Sends the last event, if there is one, and ends the answer. */
-  end(event?: E): void {
+  end(event?: E | ({ type: 'error' } & ErrorBody)): void {
     this.#stopClock();
     if (!this.raw.destroyed) this.raw.end(event && encode(event));
+  }
+
+  /** Ends the answer with the error as its last event. */
+  fail(thrown: unknown): void {
+    const { error } = toErrorBody(toServiceError(thrown), this.#requestId);
+    this.end({ type: 'error', error });
   }
 
   #beatLater(): () => void {

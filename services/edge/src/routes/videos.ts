@@ -1,4 +1,4 @@
-import { request as ask, type Bus, type Mirror, openReply } from '@switchyard/bus';
+import { request as ask, type Bus, type Mirror, requestWhole } from '@switchyard/bus';
 import {
   type CreateVideoHead,
   eventIds,
@@ -171,29 +171,17 @@ async function startVideo(
   const gone = clientGone(request, reply);
   const asked = await deps.bodies.check('video', request);
   const bytes = request.body as Buffer;
-  const head = await beginModelCall(deps, key, request, asked, bytes.length);
-  const view = await askToStart(deps.bus, head, bytes, request, gone);
+  const head: CreateVideoHead = await beginModelCall(deps, key, request, asked, bytes.length);
+  const held = request.heldBody;
+  const body = held && bytes.length > LARGE_BODY_BYTES_MIN ? handOver(bytes, held) : bytes;
+  const call = { subject: VIDEO_CREATE_SUBJECT, head, body };
+  const answer = await requestWhole(deps.bus, call, { signal: gone, timeoutMs: CREATE_TIMEOUT_MS });
+  const view = videoView.parse(JSON.parse(answer.toString('utf8')));
   const cost = formatDollars(parseDollars(view.usage.cost));
   request.admission?.used(0); // a video has no tokens
   deps.receipts.record(key.org, eventIds.videoCharge(view.id), cost);
   reply.header('x-service-cost', cost);
   sendJson(reply, withUrl(deps, key.org, view, request), 202);
-}
-
-async function askToStart(
-  bus: Bus,
-  head: CreateVideoHead,
-  bytes: Buffer,
-  request: FastifyRequest,
-  gone: AbortSignal,
-): Promise<VideoView> {
-  const held = request.heldBody;
-  const body = held && bytes.length > LARGE_BODY_BYTES_MIN ? handOver(bytes, held) : bytes;
-  const call = { subject: VIDEO_CREATE_SUBJECT, head, body, timeoutMs: CREATE_TIMEOUT_MS };
-  const answer = await openReply(bus, call, gone);
-  const chunks: Buffer[] = [];
-  for await (const chunk of answer.body) chunks.push(chunk);
-  return videoView.parse(JSON.parse(Buffer.concat(chunks).toString('utf8')));
 }
 
 /** The job as the caller sees it; a stored result has a signed address. */

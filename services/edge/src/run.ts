@@ -93,7 +93,7 @@ export async function start({
   const signer = new UrlSigner(urlSecret, now);
   const links = new LinkSigner(urlSecret, now);
   const spending = new Spending({ keys, keysById, orgs });
-  const receipts = new Receipts({ bus, folder: join(config.SWITCHYARD_DATA, 'receipts'), clock, logger });
+  const receipts = new Receipts({ bus, clock, logger });
   receiptsGauges(metrics, receipts);
   countDroppedRefusals(metrics, events);
   const largeBodies = ByteBudget.of(config, clock);

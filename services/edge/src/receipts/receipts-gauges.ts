@@ -13,7 +13,7 @@ export function receiptsGauges(metrics: Registry, receipts: Receipts): void {
   showCounter(
     metrics,
     'switchyard_edge_receipts_dropped_total',
-    'Receipts that found no room while JetStream was away, in memory or on disk, and that billing does not look up',
+    'Receipts that found no room while JetStream was away, and that billing does not look up',
     () => receipts.dropped,
   );
   showGauge(

@@ -1,6 +1,5 @@
 // Receipts on a real nats-server: each answer with a cost is handed over once, whatever JetStream does.
-import { readdir, rm, writeFile } from 'node:fs/promises';
-import { ADOPT_MS, type Bus, connectBus, ensureReceiptsStream } from '@switchyard/bus';
+import { type Bus, connectBus, ensureReceiptsStream } from '@switchyard/bus';
 import {
   RECEIPTS_PER_BATCH_MAX,
   RECEIPTS_STREAM,
@@ -8,7 +7,7 @@ import {
   receiptBatch,
 } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
-import { FakeClock, startNats, type TestServer, temporaryFolder } from '@switchyard/testing';
+import { FakeClock, startNats, type TestServer } from '@switchyard/testing';
 import { Registry } from 'prom-client';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Receipts } from './receipts.ts';
@@ -18,11 +17,8 @@ const SECOND_MS = 1_000;
 /** Covers short operations on a busy machine. */
 const BUSY_MS = 30_000;
 vi.setConfig({ testTimeout: 4 * BUSY_MS });
-const logger = makeLogger('edge', 'silent');
-
 let nats: TestServer;
 let bus: Bus;
-let folder: string;
 let clock: FakeClock;
 let receipts: Receipts;
 /** Logged warnings and errors. */
@@ -34,17 +30,16 @@ const listening = Object.assign(makeLogger('edge', 'silent'), {
 
 beforeEach(async () => {
   nats = await startNats();
-  bus = await connectBus({ url: nats.url, service: 'edge', logger });
-  folder = await temporaryFolder('receipts');
+  bus = await connectBus({ url: nats.url, service: 'edge', logger: makeLogger('edge', 'silent') });
+  await ensureReceiptsStream(bus);
   clock = new FakeClock();
   logged = [];
-  receipts = new Receipts({ bus, folder, clock, logger: listening });
+  receipts = new Receipts({ bus, clock, logger: listening });
 });
 afterEach(async () => {
   await receipts.close();
   await bus.close();
   await nats.stop();
-  await rm(folder, { recursive: true, force: true });
 });
 
 async function handedOver(): Promise<ReceiptBatch[]> {
@@ -55,27 +50,6 @@ async function handedOver(): Promise<ReceiptBatch[]> {
     if (message) batches.push(receiptBatch.parse(message.json()));
   }
   return batches;
-}
-
-/**
- * Closes the receipts. Those that JetStream was too slow to store wait for the next edge, which adopts them at once.
- */
-async function close(): Promise<void> {
-  await receipts.close();
-  if ((await readdir(folder)).length === 0) return;
-  const itsClock = new FakeClock();
-  const next = new Receipts({ bus, folder, clock: itsClock, logger });
-  await untilAdopted(itsClock);
-  await next.close();
-}
-
-/** Receipts that were not stored in time are retried in the next round. */
-async function untilAdopted(itsClock: FakeClock): Promise<void> {
-  const left = () => {
-    itsClock.advance(ADOPT_MS);
-    return readdir(folder);
-  };
-  await expect.poll(left, { timeout: BUSY_MS }).toEqual([]);
 }
 
 test('the receipts of one second go in one batch, by org, in nano-dollars', async () => {
@@ -105,14 +79,14 @@ test('the receipts of one second go in one batch, by org, in nano-dollars', asyn
 test('a stopping edge hands over the remaining receipts; one without receipts hands over nothing', async () => {
   clock.advance(SECOND_MS);
   receipts.record('org_a', 'req_1', '0.1');
-  await close();
+  await receipts.close();
   expect((await handedOver()).map(({ number }) => number)).toEqual([1]);
 });
 
 test('more receipts than fit into one message go in several', async () => {
   for (let i = 0; i < 2 * RECEIPTS_PER_BATCH_MAX + 1; i += 1)
     receipts.record('org_a', `req_${i}`, '0.000000001');
-  await close();
+  await receipts.close();
   const batches = await handedOver();
   expect(batches.map(({ number }) => number)).toEqual([1, 2, 3]);
   const ids = batches.flatMap(({ answers }) => answers.org_a?.map(([id]) => id));
@@ -120,7 +94,6 @@ test('more receipts than fit into one message go in several', async () => {
 });
 
 test('receipts that JetStream refuses wait, and are handed over when it accepts them', async () => {
-  await ensureReceiptsStream(bus);
   await bus.jsm.streams.update(RECEIPTS_STREAM, { max_msg_size: 1 }); // JetStream refuses everything
   receipts.record('org_a', 'req_1', '0.1');
   clock.advance(SECOND_MS);
@@ -128,7 +101,7 @@ test('receipts that JetStream refuses wait, and are handed over when it accepts 
   receipts.record('org_a', 'req_2', '0.1');
   expect(await handedOver()).toEqual([]);
   await bus.jsm.streams.update(RECEIPTS_STREAM, { max_msg_size: -1 });
-  await close();
+  await receipts.close();
   const batches = await handedOver();
   expect(batches.map(({ number, answers }) => [number, answers.org_a?.map(([id]) => id)])).toEqual([
     [1, ['req_1']],
@@ -136,37 +109,7 @@ test('receipts that JetStream refuses wait, and are handed over when it accepts 
   ]);
 });
 
-test('the receipts of an edge that stops without a connection are all handed over by the next one', async () => {
-  await ensureReceiptsStream(bus);
-  await nats.kill9();
-  await expect.poll(() => bus.connected).toBe(false);
-  for (let i = 0; i <= RECEIPTS_PER_BATCH_MAX; i += 1) receipts.record('org_a', `req_${i}`, '0.1');
-  await receipts.close();
-  expect(logged).toEqual([{ receipts: RECEIPTS_PER_BATCH_MAX + 1 }]);
-  expect(receipts.dropped).toBe(0);
-  expect(await readdir(folder)).toHaveLength(1);
-
-  await nats.restart();
-  await expect.poll(() => bus.connected, { timeout: BUSY_MS }).toBe(true);
-  const next = await connectBus({ url: nats.url, service: 'edge', logger });
-  const itsClock = new FakeClock();
-  const its = new Receipts({ bus: next, folder, clock: itsClock, logger });
-  await untilAdopted(itsClock);
-  const batches = await handedOver();
-  expect(batches.map(({ edge, number }) => [edge, number])).toEqual([
-    [bus.instance, 1],
-    [bus.instance, 2],
-  ]);
-  expect(new Set(batches.flatMap(({ answers }) => answers.org_a?.map(([id]) => id))).size).toBe(
-    RECEIPTS_PER_BATCH_MAX + 1,
-  );
-  await its.close();
-  await next.close();
-});
-
-test('receipts that cannot be written to disk either are counted as lost, and their number is logged', async () => {
-  await rm(folder, { recursive: true });
-  await writeFile(folder, 'no folder');
+test('receipts that a stopping edge cannot hand over are counted as lost, and their number is logged', async () => {
   await bus.close();
   receipts.record('org_a', 'req_1', '0.1');
   receipts.record('org_b', 'req_2', '0.1');

@@ -1,16 +1,15 @@
 // Sends the costs that this edge reported to its callers to billing's audit once a second, which compares each with the
 // ledger. docs/decisions/2026-11-21-receipts.md says what the audit can and cannot detect.
 //
-// A receipt adds only an entry in a list to a call. An edge that stops writes the remaining receipts to disk. Receipts
-// of a killed edge that were not handed over are not audited; their calls are in the ledger all the same.
-import { ADOPT_MS, type Bus, ensureReceiptsStream } from '@switchyard/bus';
+// A receipt adds only an entry in a list to a call. Receipts that an edge could not hand over before it ended are not
+// audited; their calls are in the ledger all the same.
+import { type Bus, ensureReceiptsStream } from '@switchyard/bus';
 import { RECEIPTS_PER_BATCH_MAX, type ReceiptBatch, receiptsSubject } from '@switchyard/contracts';
 import { parseDollars } from '@switchyard/money';
 import { type Clock, type Logger, type Repeating, repeat } from '@switchyard/service';
-import { adoptReceipts, keepReceipts, readReceipts } from './kept-receipts.ts';
 
 const EVERY_MS = 1_000;
-const PUBACK_TIMEOUT_MS = 2_000;
+const PUBACK_TIMEOUT_MS = 5_000;
 /** Receipts that wait while JetStream is away: about 20 MB. Newer ones beyond this are dropped. */
 const WAITING_MAX = 100_000;
 
@@ -24,8 +23,6 @@ interface Receipt {
 
 interface ReceiptsOptions {
   readonly bus: Bus;
-  /** On a volume that outlives the instance; instances may share it. */
-  readonly folder: string;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -37,7 +34,6 @@ export class Receipts {
   /** The current batch: published under the same id until it is stored. */
   #batch: ReceiptBatch | null = null;
   #batches = 0;
-  #adoptedAt = Number.NEGATIVE_INFINITY;
   /** Answers with a cost since this edge started. */
   answers = 0;
   /** Those of them whose receipt was dropped. */
@@ -64,16 +60,23 @@ export class Receipts {
     return this.#waiting.length;
   }
 
-  /** Hands over the remaining receipts; those that JetStream does not store go to disk for the next edge. */
+  /** Hands over the remaining receipts; those that JetStream does not store are dropped. */
   async close(): Promise<void> {
     const { logger } = this.#deps;
     await this.#repeating.stop();
-    await this.#handOver().catch((error: unknown) => logger.warn({ err: error }, 'receipts must wait'));
-    this.#leave();
+    await this.#handOver().catch((error: unknown) =>
+      logger.warn({ err: error }, 'receipts could not be handed over'),
+    );
+    const receipts = this.#waiting.length + Object.values(this.#batch?.answers ?? {}).flat().length;
+    if (receipts === 0) return;
+    this.#waiting = [];
+    this.#batch = null;
+    this.dropped += receipts;
+    logger.error({ receipts }, 'receipts are lost: billing does not look up these answers');
   }
 
   async #handOver(): Promise<void> {
-    const { bus, clock } = this.#deps;
+    const { bus } = this.#deps;
     if (!bus.connected) return;
     for (;;) {
       this.#batch ??= this.#nextBatch();
@@ -81,9 +84,6 @@ export class Receipts {
       await this.#publish(this.#batch);
       this.#batch = null;
     }
-    if (clock.monotonic() - this.#adoptedAt < ADOPT_MS) return;
-    this.#adoptedAt = clock.monotonic();
-    await this.#handOverLeft();
   }
 
   /** Publishes under the same id until the batch is stored. */
@@ -94,36 +94,6 @@ export class Receipts {
       msgID: `${batch.edge}:${batch.number}`,
       timeout: PUBACK_TIMEOUT_MS,
     });
-  }
-
-  /** Hands over the receipts of edges that have stopped. */
-  async #handOverLeft(): Promise<void> {
-    for (const file of adoptReceipts(this.#deps.folder)) {
-      try {
-        for (const batch of readReceipts(file)) await this.#publish(batch);
-      } catch (error) {
-        file.release(); // for the next round or the next edge
-        throw error;
-      }
-      file.remove();
-    }
-  }
-
-  /** Writes the remaining receipts to disk. */
-  #leave(): void {
-    const { folder, logger } = this.#deps;
-    const batches: ReceiptBatch[] = [];
-    for (let batch = this.#batch ?? this.#nextBatch(); batch; batch = this.#nextBatch()) batches.push(batch);
-    this.#batch = null;
-    const receipts = batches.reduce((sum, { answers }) => sum + Object.values(answers).flat().length, 0);
-    if (receipts === 0) return;
-    try {
-      keepReceipts(folder, batches);
-      logger.warn({ receipts }, 'receipts are not handed over; they wait on disk');
-    } catch (error) {
-      this.dropped += receipts;
-      logger.error({ err: error, receipts }, 'receipts are lost: billing does not look up these answers');
-    }
   }
 
   #nextBatch(): ReceiptBatch | null {

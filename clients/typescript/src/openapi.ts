@@ -10305,11 +10305,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Part of the signed URL. Send it unchanged. */
-                org?: string;
-                /** @description Part of the signed URL. Send it unchanged. */
-                expires?: string;
-                /** @description Part of the signed URL. Send it unchanged. */
-                signature?: string;
+                token?: string;
             };
             header?: never;
             path: {

@@ -19,11 +19,12 @@ import {
 } from '@switchyard/service';
 import { openCallers } from './auth/open-callers.ts';
 import { Spending } from './auth/spending.ts';
+import { ensureUrlSecret } from './auth/url-secret.ts';
 import { BookingGate } from './backlog/booking-gate.ts';
 import { modelCallRoutes } from './calls/model-call-routes.ts';
 import { transcriptionRoutes } from './calls/transcription/transcription-route.ts';
 import { hostFinder } from './computers/find-host.ts';
-import { LinkSigner } from './computers/link-signer.ts';
+import { linkTokens } from './computers/link-tokens.ts';
 import { routedUrl } from './computers/port-path.ts';
 import type { Config } from './config.ts';
 import { LiveEvents } from './events/live-events.ts';
@@ -60,7 +61,7 @@ import { statementRoutes } from './routes/statements.ts';
 import { usageRoutes } from './routes/usage.ts';
 import { videoRoutes } from './routes/videos.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
-import { ensureUrlSecret, UrlSigner } from './videos/url-signer.ts';
+import { videoTokens } from './videos/video-tokens.ts';
 
 export interface RunningEdge extends Running {
   /** http://host:port, with the actual port. */
@@ -82,16 +83,15 @@ export async function start({
   const publicUrl = config.SWITCHYARD_PUBLIC_URL;
   const computersOn = config.SWITCHYARD_COMPUTERS !== 'off';
   const { findHost, beats } = await openHosts(bus, clock, computersOn);
-  const now = () => clock.now();
-  const urlSecret =
+  const secret =
     config.SWITCHYARD_URL_SECRET ?? (await ensureUrlSecret(await openBucket(bus, 'system'), clock.now()));
-  const callers = await openCallers({ bus, clock, secret: urlSecret });
+  const callers = await openCallers({ bus, clock, secret });
   const { keys, open, orgs, sessions, authenticateHash } = callers;
   const keysById = new KeysById(keys);
   const rateLimits = openRateLimits({ config, keysById, orgs, bus, clock, logger });
   const upgrades = new Upgrades(UPGRADE_PATHS);
-  const signer = new UrlSigner(urlSecret, now);
-  const links = new LinkSigner(urlSecret, now);
+  const signing = { secret, now: () => clock.now() };
+  const links = linkTokens(signing);
   const spending = new Spending({ keys, keysById, orgs });
   const receipts = new Receipts({ bus, clock, logger });
   receiptsGauges(metrics, receipts);
@@ -137,7 +137,17 @@ export async function start({
     ...webhookRoutes(bus),
     ...usageRoutes({ bus, open }),
     ...statementRoutes(bus),
-    ...videoRoutes({ bus, orgs, open, bodies, spending, receipts, signer, publicUrl, clock }),
+    ...videoRoutes({
+      bus,
+      orgs,
+      open,
+      bodies,
+      spending,
+      receipts,
+      tokens: videoTokens(signing),
+      publicUrl,
+      clock,
+    }),
     ...mcpRoutes({ logger }),
     ...healthRoutes(bus),
   ];

@@ -399,6 +399,6 @@ class Api:
         """Delete a video."""
         return self._http.json("DELETE", f"/v1/videos/{quote(id, safe='')}")
 
-    def get_video_content(self, id: str, *, org: str | None = None, expires: str | None = None, signature: str | None = None) -> httpx2.Response:
+    def get_video_content(self, id: str, *, token: str | None = None) -> httpx2.Response:
         """The bytes of a video."""
-        return self._http.request("GET", f"/v1/videos/{quote(id, safe='')}/content", query={"org": org, "expires": expires, "signature": signature})
+        return self._http.request("GET", f"/v1/videos/{quote(id, safe='')}/content", query={"token": token})

@@ -1,7 +1,6 @@
 // Who may call: mirrors of keys and orgs, sessions of the console, and what is open under each key.
 import { type Bus, mirrorBucket, openBucket } from '@switchyard/bus';
 import type { Clock } from '@switchyard/service';
-import { SessionTokens } from '../session/session-tokens.ts';
 import { Sessions } from '../session/sessions.ts';
 import { SpentTokens } from '../session/spent-tokens.ts';
 import { authenticator, hashAuthenticator, rememberingHashes } from './authenticate.ts';
@@ -31,7 +30,7 @@ export async function openCallers({ bus, clock, secret }: CallersDeps) {
   const bucket = await openBucket(bus, 'spent-tokens');
   const spent = await mirrorBucket(bus, bucket, { tick: false });
   const sessions = new Sessions({
-    tokens: new SessionTokens(secret, now),
+    secret,
     spent: new SpentTokens({ bucket, mirror: spent, now }),
     keys,
     authenticate: authenticator(authenticateHash),

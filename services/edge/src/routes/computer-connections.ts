@@ -18,7 +18,7 @@ import { whileKeyHolds } from '../auth/while-key-holds.ts';
 import { openCallStream } from '../computers/call-stream.ts';
 import type { FindHost } from '../computers/find-host.ts';
 import { forwardRequest } from '../computers/forward-request.ts';
-import type { LinkSigner } from '../computers/link-signer.ts';
+import type { LinkTokens } from '../computers/link-tokens.ts';
 import { answerPreflight, cutPath, isPreflight, redirectToSlash, targetOf } from '../computers/port-path.ts';
 import { serveTerminal } from '../computers/terminal-socket.ts';
 import { publicOrigin } from '../http/host-header.ts';
@@ -54,7 +54,7 @@ interface ComputerConnectionRoutesDeps {
   readonly open: OpenRelays;
   readonly findHost: FindHost;
   readonly authenticateHash: AuthenticateHash;
-  readonly links: LinkSigner;
+  readonly links: LinkTokens;
   readonly upgrades: Upgrades;
   /** Public base URL; undefined: use the origin of the request. */
   readonly publicUrl: string | undefined;
@@ -117,7 +117,8 @@ function linkRoute(deps: ComputerConnectionRoutesDeps, method: RouteDescription[
       ],
     },
     async (request, reply) => {
-      const target = deps.links.verify(check(linkParams, request.params).token);
+      const { token } = check(linkParams, request.params);
+      const target = deps.links.readUrl(token, 'POST /v1/computers/{id}/links');
       request.subject = { type: null, model: null, computer: target.computer };
       const key = await deps.authenticateHash(target.key);
       requirePermission(key, 'computers:write');

@@ -12,7 +12,7 @@ import {
 } from '@switchyard/contracts';
 import type { FastifyRequest } from 'fastify';
 import type { FindHost } from '../computers/find-host.ts';
-import type { LinkSigner } from '../computers/link-signer.ts';
+import type { LinkTokens } from '../computers/link-tokens.ts';
 import { publicOrigin } from '../http/host-header.ts';
 import { check, parseBody } from '../http/read-body.ts';
 import { type Route, rawRoute } from '../http/route.ts';
@@ -29,7 +29,7 @@ interface ComputerLinkRoutesDeps {
   readonly bus: Bus;
   readonly findHost: FindHost;
   readonly callerHash: Sessions['callerHash'];
-  readonly links: LinkSigner;
+  readonly links: LinkTokens;
   /** Public base URL; undefined: use the origin of the request. */
   readonly publicUrl: string | undefined;
 }
@@ -59,7 +59,7 @@ function createLinkRoute(deps: ComputerLinkRoutesDeps): Route {
       await deps.findHost(key.org, id);
       const { base, expiresAt } = makeLink(deps, request, { id, port, minutes });
       const url = port === null ? base.replace(/^http/, 'ws') : base;
-      const link: ComputerLink = { object: 'computer.link', url, expires_at: expiresAt.toISOString() };
+      const link: ComputerLink = { object: 'computer.link', url, expires_at: expiresAt };
       sendJson(reply, link, 201);
     },
   );
@@ -92,7 +92,7 @@ function desktopRoute(deps: ComputerLinkRoutesDeps): Route {
         object: 'computer.desktop',
         url: `${base}vnc_lite.html?${new URLSearchParams({ scale: 'true', path: socket })}`,
         port: DESKTOP_PORT,
-        expires_at: expiresAt.toISOString(),
+        expires_at: expiresAt,
       };
       sendJson(reply, desktop);
     },
@@ -130,7 +130,11 @@ interface LinkWish {
 /** Returns the link's address with a trailing slash, so that relative addresses lead to the same port. */
 function makeLink(deps: ComputerLinkRoutesDeps, request: FastifyRequest, { id, port, minutes }: LinkWish) {
   const key = deps.callerHash(request.headers);
-  const { token, expiresAt } = deps.links.sign({ key, computer: id, port }, minutes);
+  const { token, expires } = deps.links.sign({ key, computer: id, port }, minutes * 60_000);
   const path = `/v1/links/${token}/`;
-  return { base: publicOrigin(deps.publicUrl, request) + path, path, expiresAt };
+  return {
+    base: publicOrigin(deps.publicUrl, request) + path,
+    path,
+    expiresAt: new Date(expires).toISOString(),
+  };
 }

@@ -7,6 +7,7 @@ import {
   MODEL_BODY_BYTES_MAX,
   type OrgRecord,
   VIDEO_CREATE_SUBJECT,
+  VIDEO_URL_SECONDS,
   type VideoObject,
   type VideoView,
   videoList,
@@ -19,6 +20,7 @@ import { type Clock, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type OpenRelays, orgSuspended } from '../auth/open-relays.ts';
+import { urlNotValid } from '../auth/signed-tokens.ts';
 import type { Spending } from '../auth/spending.ts';
 import { whileOrgHolds } from '../auth/while-key-holds.ts';
 import { beginModelCall } from '../calls/begin-model-call.ts';
@@ -31,11 +33,14 @@ import { publicRoute, type Route, type RouteDescription, rawRoute } from '../htt
 import { sendJson } from '../http/send-json.ts';
 import type { Receipts } from '../receipts/receipts.ts';
 import { sendVideo } from '../videos/send-video.ts';
-import { signedQuery, type UrlSigner } from '../videos/url-signer.ts';
+import type { VideoTokens } from '../videos/video-tokens.ts';
 import { operationRoutes } from './operation-route.ts';
 
 const TAG = 'Videos';
 const params = z.object({ id: z.string().describe('Id of the video job') });
+const signedQuery = z.object({
+  token: z.string().max(512).optional().describe('Part of the signed URL. Send it unchanged.'),
+});
 /** Longer than a large body may wait for its place in memory, plus fetching a first frame. */
 const CREATE_TIMEOUT_MS = 240_000;
 
@@ -115,7 +120,7 @@ interface VideoRoutesDeps {
   readonly open: OpenRelays;
   readonly spending: Spending;
   readonly receipts: Receipts;
-  readonly signer: UrlSigner;
+  readonly tokens: VideoTokens;
   readonly bodies: BodyChecker;
   /** Public base URL; undefined: use the origin of the request. */
   readonly publicUrl: string | undefined;
@@ -151,7 +156,9 @@ export function videoRoutes(deps: VideoRoutesDeps): Route[] {
     }),
     publicRoute(GET_CONTENT, async (request, reply) => {
       const { id } = check(params, request.params);
-      const video = deps.signer.verify(id, check(signedQuery, request.query));
+      const { token = '' } = check(signedQuery, request.query);
+      const video = deps.tokens.readUrl(token, 'GET /v1/videos/{id}');
+      if (video.id !== id) throw urlNotValid();
       // The address names no key, so the guard does not check the org.
       if ((await deps.orgs.lookup(video.org))?.suspended_at) throw orgSuspended();
       return whileOrgHolds(deps.open, video.org, clientGone(request, reply), (signal) =>
@@ -186,13 +193,14 @@ async function startVideo(
 
 /** The job as the caller sees it; a stored result has a signed address. */
 function withUrl(
-  { signer, publicUrl }: VideoRoutesDeps,
+  { tokens, publicUrl }: VideoRoutesDeps,
   org: string,
   { media_type, ...view }: VideoView,
   request: FastifyRequest,
 ): VideoObject {
   if (view.status !== 'completed') return view;
   if (media_type === null) return { ...view, videos: [] };
-  const origin = publicOrigin(publicUrl, request);
-  return { ...view, videos: [{ media_type, url: origin + signer.contentPath({ org, id: view.id }) }] };
+  const { token } = tokens.sign({ org, id: view.id }, VIDEO_URL_SECONDS * 1_000);
+  const url = `${publicOrigin(publicUrl, request)}/v1/videos/${view.id}/content?token=${token}`;
+  return { ...view, videos: [{ media_type, url }] };
 }

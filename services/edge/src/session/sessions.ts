@@ -1,5 +1,6 @@
 // Sessions of the console. The cookie holds a signed token instead of the key; signing out, or using a sign-in link,
 // spends the token for all edges. Every request resolves the session to its key, so it ends with the key.
+import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Mirror } from '@switchyard/bus';
 import {
@@ -9,17 +10,27 @@ import {
   ServiceError,
   SIGN_IN_LINK_MINUTES,
 } from '@switchyard/contracts';
+import { z } from 'zod';
 import { type Authenticate, type AuthenticateHash, hashOfKey } from '../auth/authenticate.ts';
-import { same } from '../auth/signed-token.ts';
-import type { SessionTokens, TokenContent } from './session-tokens.ts';
+import { type Expiring, mac, SignedTokens, same } from '../auth/signed-tokens.ts';
 import type { SpentTokens } from './spent-tokens.ts';
 
 export const SESSION_COOKIE = 'switchyard_session';
 const SESSION_MS = SESSION_HOURS * 3_600_000;
 const SIGN_IN_MS = SIGN_IN_LINK_MINUTES * 60_000;
+const ID_BYTES = 18;
+
+/** A token has the access of its key, so it ends with the key. */
+const tokenContent = z.object({
+  id: z.string(),
+  /** Hash of the key's secret, as used for lookup. */
+  key: z.string(),
+});
+type TokenContent = z.infer<typeof tokenContent>;
 
 interface SessionsDeps {
-  readonly tokens: SessionTokens;
+  /** Signs the tokens. */
+  readonly secret: string;
   readonly spent: SpentTokens;
   readonly keys: Pick<Mirror<KeyRecord>, 'lookup'>;
   readonly authenticate: Authenticate;
@@ -28,15 +39,20 @@ interface SessionsDeps {
 }
 
 export interface OpenSession {
-  readonly content: TokenContent;
+  readonly content: TokenContent & Expiring;
   readonly csrfToken: string;
 }
 
 export class Sessions {
   readonly #deps: SessionsDeps;
+  readonly #sessions: SignedTokens<TokenContent>;
+  /** A sign-in link is no session. */
+  readonly #links: SignedTokens<TokenContent>;
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps;
+    this.#sessions = new SignedTokens(deps, 'console-session', tokenContent);
+    this.#links = new SignedTokens(deps, 'console-sign-in', tokenContent);
   }
 
   /** Authenticates by the Authorization header, else by the session cookie with its CSRF token. */
@@ -56,10 +72,9 @@ export class Sessions {
   /** The session of a request's cookie; null without a valid one. A WebSocket has none: it takes a link. */
   of(headers: IncomingHttpHeaders): OpenSession | null {
     if (headers.upgrade !== undefined || isForeign(headers)) return null;
-    const { tokens, spent } = this.#deps;
     for (const token of cookiesOf(headers.cookie)) {
-      const content = tokens.read('session', token);
-      if (content && !spent.has(content.id)) return { content, csrfToken: tokens.csrfOf(content) };
+      const content = this.#sessions.read(token);
+      if (content && !this.#deps.spent.has(content.id)) return this.#opened(content);
     }
     return null;
   }
@@ -70,8 +85,9 @@ export class Sessions {
   }
 
   begin(keyHash: string): OpenSession & { token: string } {
-    const { token, content } = this.#deps.tokens.sign('session', keyHash, SESSION_MS);
-    return { token, content, csrfToken: this.#deps.tokens.csrfOf(content) };
+    const content = { id: newId(), key: keyHash };
+    const { token, expires } = this.#sessions.sign(content, SESSION_MS);
+    return { token, ...this.#opened({ ...content, expires }) };
   }
 
   /** Signs out: the cookie is refused by every edge. */
@@ -79,9 +95,8 @@ export class Sessions {
     await this.#spend(content);
   }
 
-  signInToken(keyHash: string): { token: string; expires: number } {
-    const { token, content } = this.#deps.tokens.sign('sign-in', keyHash, SIGN_IN_MS);
-    return { token, expires: content.expires };
+  signInToken(keyHash: string): { token: string } & Expiring {
+    return this.#links.sign({ id: newId(), key: keyHash }, SIGN_IN_MS);
   }
 
   /**
@@ -89,10 +104,14 @@ export class Sessions {
    * @throws ServiceError `url_not_valid` for a link that was used, has expired or was not made here
    */
   async redeem(token: string): Promise<string> {
-    const content = this.#deps.tokens.read('sign-in', token);
+    const content = this.#links.read(token);
     if (!content || !(await this.#spend(content)))
       throw new ServiceError('url_not_valid', 'the sign-in link was used or has expired: make another one');
     return content.key;
+  }
+
+  #opened(content: OpenSession['content']): OpenSession {
+    return { content, csrfToken: mac(this.#deps.secret, 'console-csrf', content.id) };
   }
 
   /** False: it was spent before. */
@@ -100,6 +119,10 @@ export class Sessions {
     const record = await this.#deps.keys.lookup(key);
     return record === null || this.#deps.spent.spend(id, record.org); // without its key the token is of no use
   }
+}
+
+function newId(): string {
+  return randomBytes(ID_BYTES).toString('base64url');
 }
 
 /** @throws ServiceError `csrf_token_invalid` */

@@ -4,7 +4,7 @@ import { VIDEO_CONTENT_SUBJECT, type VideoContentHead, videoContentReply } from 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { partHeaders, rangeNotSatisfiable, readByteRange } from '../http/byte-range.ts';
 import { sendBytes } from '../http/pass-bytes.ts';
-import type { SignedVideo } from './url-signer.ts';
+import type { SignedVideo } from './video-tokens.ts';
 
 const ENDINGS: Readonly<Record<string, string>> = { 'video/webm': 'webm', 'video/quicktime': 'mov' };
 

@@ -399,6 +399,6 @@ class AsyncApi:
         """Delete a video."""
         return await self._http.json("DELETE", f"/v1/videos/{quote(id, safe='')}")
 
-    async def get_video_content(self, id: str, *, org: str | None = None, expires: str | None = None, signature: str | None = None) -> httpx2.Response:
+    async def get_video_content(self, id: str, *, token: str | None = None) -> httpx2.Response:
         """The bytes of a video."""
-        return await self._http.request("GET", f"/v1/videos/{quote(id, safe='')}/content", query={"org": org, "expires": expires, "signature": signature})
+        return await self._http.request("GET", f"/v1/videos/{quote(id, safe='')}/content", query={"token": token})

@@ -135,6 +135,9 @@ export const queries = new QueryClient({
     queries: {
       retry: (failures, error) => failures < 2 && !(error instanceof ApiError && error.status < 500),
       staleTime: 5_000,
+      // The installation may run on this machine, which the browser calls offline without a network.
+      networkMode: 'always',
+      refetchOnReconnect: true,
     },
   },
 });

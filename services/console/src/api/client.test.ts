@@ -1,0 +1,14 @@
+// What the query cache does without a network.
+import { onlineManager } from '@tanstack/react-query';
+import { expect, onTestFinished, test } from 'vitest';
+import { queries } from './client.ts';
+
+test('what the installation answers is loaded although the browser is offline', async () => {
+  onTestFinished(() => {
+    onlineManager.setOnline(true);
+    queries.clear();
+  });
+  onlineManager.setOnline(false);
+  const answer = queries.fetchQuery({ queryKey: ['/v1/models'], queryFn: async () => 'loaded' });
+  expect(await answer).toBe('loaded');
+});

@@ -1,4 +1,4 @@
-// Reads server-sent events from an answer.
+// Reads server-sent events from an answer. Lines end in LF, or in CRLF as many makers of models send them.
 interface ServerSentEvent {
   readonly id: string | null;
   readonly event: string | null;
@@ -15,7 +15,7 @@ export async function* serverEvents(answer: Response): AsyncGenerator<ServerSent
     while (true) {
       const { done, value } = (await reader.read()) as ReadableStreamReadResult<string>;
       if (done) return;
-      const blocks = (rest + value).split('\n\n');
+      const blocks = (rest + value).split(/\r?\n\r?\n/);
       rest = blocks.pop() ?? '';
       for (const block of blocks) yield parse(block);
     }
@@ -30,7 +30,7 @@ function parse(block: string): ServerSentEvent {
     event: null,
     data: [],
   };
-  for (const line of block.split('\n')) {
+  for (const line of block.split(/\r?\n/)) {
     const at = line.indexOf(':');
     const [field, value] = [line.slice(0, at), line.slice(at + 1).replace(/^ /, '')];
     if (field === 'data') event.data.push(value);

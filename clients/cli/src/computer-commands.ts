@@ -111,7 +111,7 @@ function addLifeCommands(computers: Command): void {
         ...wish,
         ...(memory === undefined ? {} : { memory_mb: memory }),
         ...(idleMinutes === undefined ? {} : { idle_stop_minutes: idleMinutes }),
-        onProgress: showProgress,
+        ...(process.stderr.isTTY ? { onProgress: showProgress } : {}),
       });
       printResult(command, id, info);
     });
@@ -167,6 +167,5 @@ async function exitAs(code: number): Promise<void> {
 }
 
 function showProgress({ phase, percent }: CreationProgress): void {
-  if (process.stderr.isTTY)
-    process.stderr.write(`\r\x1b[2K${percent === 100 ? '' : `${phase} ${percent} %`}`);
+  process.stderr.write(`\r\x1b[2K${percent === 100 ? '' : `${phase} ${percent} %`}`);
 }

@@ -26,7 +26,7 @@ const ANSWERS: Record<string, [status: number, body: string]> = {
     ),
   ],
   'GET /v1/computers': [200, JSON.stringify({ data: [HOSTILE] })],
-  'POST /v1/computers': [200, streamOf({ type: 'computer', computer: { ...COMPUTER, id: 'cmp_2' } })],
+  'POST /v1/computers': [201, JSON.stringify({ ...COMPUTER, id: 'cmp_2' })],
   'GET /v1/computers/cmp_2': [429, JSON.stringify(TOO_MANY)],
 };
 

@@ -13,7 +13,7 @@ export type ComputerInfo = Schemas['Computer'];
 export type CreationProgress = Schemas['CreationProgress'];
 
 export interface CreateComputerOptions extends Omit<Schemas['CreateComputerRequest'], 'stream'> {
-  /** Called while an image is pulled. */
+  /** Called while an image is pulled. The creation is then a stream, which is not sent again after a lost connection. */
   onProgress?: (progress: CreationProgress) => void;
 }
 
@@ -26,12 +26,16 @@ export class Computers {
 
   /** Creates a computer and resolves when it runs. `await using` deletes it at the end of the block. */
   async create({ onProgress, ...wish }: CreateComputerOptions = {}): Promise<Computer> {
+    if (!onProgress) {
+      const info = await dataOf(this.#api.POST('/v1/computers', { body: wish }));
+      return new Computer(this.#api, info as ComputerInfo);
+    }
     const body = await dataOf(
       this.#api.POST('/v1/computers', { body: { ...wish, stream: true }, parseAs: 'stream' }),
     );
     for await (const { data } of serverEvents(body)) {
       const event = JSON.parse(data) as Schemas['CreationEvent'];
-      if (event.type === 'progress') onProgress?.(event.progress);
+      if (event.type === 'progress') onProgress(event.progress);
       if (event.type === 'computer') return new Computer(this.#api, event.computer);
       if (event.type === 'error') throw new SwitchyardError(event.error, { status: null, requestId: null });
     }

@@ -54,6 +54,12 @@ test('a POST whose connection was lost is sent again under its key', async () =>
   expect(keys).toEqual([expect.stringMatching(/^[\w-]{36}$/), keys[0]]);
 });
 
+test('a computer whose creation lost its connection is created under the same key', async () => {
+  const { sy, keys } = await start(null, COMPUTER);
+  expect((await sy.computers.create()).id).toBe('cmp_1');
+  expect(keys).toEqual([expect.stringMatching(/^[\w-]{36}$/), keys[0]]);
+});
+
 test('a key of the caller is kept', async () => {
   const { sy, keys } = await start(null, OK);
   await makeLink(sy, { idempotencyKey: 'mine' });

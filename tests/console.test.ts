@@ -687,15 +687,24 @@ test('a computer shows its files, metrics, commands, events and ports', {
   await page.getByRole('tab', { name: 'Ports' }).click();
   await page.getByRole('tab', { name: 'Files' }).click();
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByRole('cell', { name: 'answer.txt' }).waitFor();
+  await page.getByRole('row').filter({ hasText: 'answer.txt' }).getByText('10 B').waitFor();
+  await edit('answer.txt');
+  await page.getByLabel('/workspace/answer.txt').fill('forty-three\n');
+  await api(`/v1/computers/${computer.id}/exec`, { command: 'echo meanwhile >> answer.txt' });
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('alert').filter({ hasText: 'was changed since you opened it' }).waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.route(/files\?path=refused\.txt/, (route) => route.fulfill({ status: 502 }));
   await page.locator('.drop').dispatchEvent('drop', {
     dataTransfer: await page.evaluateHandle(`(() => {
       const dropped = new DataTransfer();
-      dropped.items.add(new File(['dropped'], 'dropped.txt'));
+      for (const name of ['dropped.txt', 'refused.txt']) dropped.items.add(new File(['dropped'], name));
       return dropped;
     })()`),
   });
   await page.getByRole('cell', { name: 'dropped.txt' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'status 502' }).waitFor();
+  await page.unrouteAll();
   await page.getByRole('tab', { name: 'Metrics' }).click();
   await until(() => textOf(page, 'metric-memory')).toMatch(/MB of/);
   await page.getByRole('img', { name: 'Memory over time' }).waitFor();
@@ -704,7 +713,7 @@ test('a computer shows its files, metrics, commands, events and ports', {
   await page.getByRole('button', { name: 'Run', exact: true }).click();
   await page.getByText(/^Exit code 0 after/).waitFor();
   expect(await page.getByRole('region', { name: 'Output' }).textContent()).toBe(
-    'forty-two\ndroppedone\r\ntwo\r\ngrün caf\uFFFD',
+    'forty-two\nmeanwhile\ndroppedone\r\ntwo\r\ngrün caf\uFFFD',
   );
   await page.getByTestId('computer-events').getByText('computer.created').waitFor();
   await page.getByRole('tab', { name: 'Ports' }).click();

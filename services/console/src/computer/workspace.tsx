@@ -2,7 +2,7 @@
 import { Anchor, Breadcrumbs, Button, FileButton, Group, Paper, Stack, Text, Textarea } from '@mantine/core';
 import type { WorkspaceEntry, WorkspaceFolder } from '@switchyard/contracts';
 import { type DragEvent, useState } from 'react';
-import { call, refresh, upload, useGet } from '../api/client.ts';
+import { ApiError, call, refresh, upload, useGet } from '../api/client.ts';
 import type { TabProps } from '../pages/computer.tsx';
 import { Confirm, useWork } from '../parts/action.tsx';
 import { Download } from '../parts/download.tsx';
@@ -16,6 +16,8 @@ const join = (folder: string, name: string) => (folder === '' ? name : `${folder
 
 interface Edited extends EditedText {
   readonly path: string;
+  /** Of the file when it was opened: saving replaces this file only. */
+  readonly etag: string;
 }
 
 export default function Workspace({ id }: TabProps) {
@@ -27,8 +29,11 @@ export default function Workspace({ id }: TabProps) {
   const changed = () => refresh(`/v1/computers/${id}/files`);
   const send = (files: readonly File[]) =>
     void work.run(async () => {
-      for (const file of files) await upload(filesOf(id, join(path, file.name)), file, () => {});
-      await changed();
+      try {
+        for (const file of files) await upload(filesOf(id, join(path, file.name)), file, () => {});
+      } finally {
+        await changed();
+      }
     });
   const drop = (event: DragEvent) => {
     event.preventDefault();
@@ -37,10 +42,11 @@ export default function Workspace({ id }: TabProps) {
   };
   const edit = (file: string) =>
     void work.run(async () => {
-      const bytes = await (await call(filesOf(id, file))).arrayBuffer();
-      setEditing({ path: file, ...decodeText(bytes) });
+      const answer = await call(filesOf(id, file));
+      const etag = answer.headers.get('etag') as string;
+      setEditing({ path: file, etag, ...decodeText(await answer.arrayBuffer()) });
     });
-  if (editing) return <Editor id={id} {...editing} onClose={() => setEditing(null)} />;
+  if (editing) return <Editor id={id} {...editing} onChanged={changed} onClose={() => setEditing(null)} />;
   return (
     <Stack
       gap="sm"
@@ -176,12 +182,21 @@ function Entries({ id, folder, entries, onOpen, onEdit, onChanged }: EntriesProp
   );
 }
 
-function Editor({ id, path, text, lineEnd, onClose }: TabProps & Edited & { onClose: () => void }) {
+interface EditorProps extends TabProps, Edited {
+  readonly onChanged: () => Promise<void>;
+  readonly onClose: () => void;
+}
+
+function Editor({ id, path, etag, text, lineEnd, onChanged, onClose }: EditorProps) {
   const [content, setContent] = useState(text);
   const work = useWork();
   const save = async () => {
-    const file = new Blob([encodeText({ text: content, lineEnd })]);
-    if (await work.run(() => upload(filesOf(id, path), file, () => {}))) onClose();
+    const body = new Blob([encodeText({ text: content, lineEnd })]);
+    const isSaved = await work.run(async () => {
+      await call(filesOf(id, path), { method: 'PUT', body, headers: { 'if-match': etag } }).catch(toConflict);
+      await onChanged();
+    });
+    if (isSaved) onClose();
   };
   return (
     <Paper withBorder p="md">
@@ -207,4 +222,11 @@ function Editor({ id, path, text, lineEnd, onClose }: TabProps & Edited & { onCl
       </Stack>
     </Paper>
   );
+}
+
+function toConflict(error: unknown): never {
+  if (!(error instanceof ApiError) || error.code !== 'precondition_failed') throw error;
+  throw new Error('The file was changed since you opened it. Copy your text, and open the file again.', {
+    cause: error,
+  });
 }

@@ -1,10 +1,13 @@
 // Which answers events make stale, and when they are loaded again.
 import { afterEach, expect, test, vi } from 'vitest';
 import { queries } from './client.ts';
-import { BOOKED_MS, pathsShowing, refreshSoon } from './live.ts';
+import { BOOKED_MS, followEvents, pathsShowing, refreshSoon } from './live.ts';
+
+const MINUTE_MS = 60_000;
 
 afterEach(() => {
   vi.useRealTimers();
+  vi.unstubAllGlobals();
   queries.clear();
 });
 
@@ -30,4 +33,38 @@ test('an event shortly before a load is loaded again once it is booked', () => {
   expect(['/v1/logs', '/v1/usage'].map(isStale)).toEqual([true, false]);
   vi.advanceTimersByTime(BOOKED_MS);
   expect(isStale('/v1/usage')).toBe(true);
+});
+
+test.each([
+  ['a minute catches up on its events', MINUTE_MS, '1', false],
+  ['a night loads what it shows again instead', 8 * 60 * MINUTE_MS, null, true],
+])('a tab that was hidden for %s', async (_name, hiddenMs, resumesAfter, isLoadedAgain) => {
+  vi.useFakeTimers();
+  const resumed: (string | null)[] = [];
+  vi.stubGlobal('fetch', async (_path: string, { headers, signal }: RequestInit) => {
+    resumed.push(new Headers(headers).get('last-event-id'));
+    const body = new ReadableStream({
+      start(events) {
+        events.enqueue(new TextEncoder().encode('id: 1\n\n'));
+        signal?.addEventListener('abort', () => events.error(signal.reason));
+      },
+    });
+    return new Response(body);
+  });
+  const tab = Object.assign(new EventTarget(), { hidden: false });
+  vi.stubGlobal('document', tab);
+  const show = (isShown: boolean) => {
+    tab.hidden = !isShown;
+    tab.dispatchEvent(new Event('visibilitychange'));
+  };
+  queries.setQueryData(['/v1/logs'], 'before');
+  const stop = followEvents();
+  await vi.waitFor(() => expect(resumed).toEqual([null]));
+  show(false);
+  await vi.advanceTimersByTimeAsync(hiddenMs);
+  show(true);
+  await vi.waitFor(() => expect(resumed).toEqual([null, resumesAfter]));
+  await vi.advanceTimersByTimeAsync(0);
+  expect(queries.getQueryState(['/v1/logs'])?.isInvalidated).toBe(isLoadedAgain);
+  stop();
 });

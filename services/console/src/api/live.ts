@@ -9,6 +9,8 @@ const AGAIN_MS = 1_000;
 const AGAIN_MS_MAX = 15_000;
 /** A hidden tab gives its connection up: browsers allow six for a host. It resumes when it is shown. */
 const HIDDEN_MS_MAX = 30_000;
+/** After a longer time without a connection, what is shown is loaded again, and the events of that time are not. */
+const CATCH_UP_MS_MAX = 5 * 60_000;
 /** Logs and usage are booked within a second of the event. */
 export const BOOKED_MS = 1_200;
 
@@ -36,6 +38,8 @@ const listeners = new Set<(event: StreamedEvent) => void>();
 const stateListeners = new Set<() => void>();
 let state: LiveState = 'connecting';
 let lastId: string | null = null;
+/** When the connection last carried something, if only a keep-alive. */
+let heardAt = 0;
 let running: AbortController | null = null;
 /** Paths to load when the timer ends, and those of events since it began, which may not be booked by then. */
 let due = new Set<string>();
@@ -73,9 +77,12 @@ async function follow(stop: AbortSignal): Promise<void> {
   const ended = () => stop.aborted || connection.signal.aborted;
   while (!ended()) {
     try {
-      const headers: Record<string, string> = lastId === null ? {} : { 'last-event-id': lastId };
+      const isBehind = lastId !== null && Date.now() - heardAt > CATCH_UP_MS_MAX;
+      const headers: Record<string, string> = lastId === null || isBehind ? {} : { 'last-event-id': lastId };
       const answer = await call('/v1/events', { headers, signal: connection.signal });
+      if (isBehind) void refresh('/v1/');
       for await (const { id, event, data } of serverEvents(answer)) {
+        heardAt = Date.now();
         if (id !== null) lastId = id;
         if (event === 'error') break;
         setState('live');

@@ -557,6 +557,20 @@ test('a chat has images and tools', { timeout: TEST_MS_MAX }, async () => {
   await page.locator('[data-role=assistant]').filter({ hasText: 'sunny, 24 degrees' }).waitFor();
 });
 
+test('leaving the playground ends a call that runs', { timeout: TEST_MS_MAX }, async () => {
+  const tab = await signedIn();
+  await tab.route('**/v1/chat/completions', () => {}); // is never answered
+  await open('Playground', tab);
+  const ended = tab.waitForEvent('requestfailed', (request) =>
+    request.url().endsWith('/v1/chat/completions'),
+  );
+  await tab.getByRole('button', { name: 'Send', exact: true }).click();
+  await tab.getByRole('button', { name: 'Stop' }).waitFor();
+  await open('Overview', tab);
+  await ended;
+  await tab.context().close();
+});
+
 test('every other type of model is tried in the playground, and the code of each call runs', {
   timeout: TEST_MS_MAX,
 }, async () => {

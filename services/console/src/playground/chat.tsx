@@ -225,7 +225,7 @@ function Spent({ answer: { usage, model }, total }: { answer: ChatAnswer; total:
         {usage.prompt_tokens} tokens in, {usage.completion_tokens} out, by {model}
       </Text>
       <Text size="sm" c="dimmed">
-        This chat: ${total.toFixed(9)}
+        This chat without stopped answers: ${total.toFixed(9)}
       </Text>
     </Group>
   );

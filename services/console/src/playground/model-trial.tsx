@@ -1,7 +1,7 @@
 // What the eight parts of the playground share: the choice of a model, a run with its state, and the call as code.
 import { Button, Group, NativeSelect, SegmentedControl, Stack, Text } from '@mantine/core';
 import type { ModelObject, ModelType } from '@switchyard/contracts';
-import { type ReactNode, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { call, useGet } from '../api/client.ts';
 import { Code, dollars } from '../parts/show.tsx';
 import { Empty, Failure, Loaded } from '../parts/state.tsx';
@@ -58,7 +58,7 @@ interface Run<T> {
   stop(): void;
 }
 
-/** One call at a time: a new call cancels the one before. */
+/** One call at a time: a new call cancels the one before, and leaving the page the last one. */
 export function useRun<T>(): Run<T> {
   const [state, setState] = useState<{ busy: boolean; error: Error | null; result: T | null }>({
     busy: false,
@@ -66,6 +66,7 @@ export function useRun<T>(): Run<T> {
     result: null,
   });
   const running = useRef<AbortController | null>(null);
+  useEffect(() => () => running.current?.abort(), []);
   return {
     ...state,
     start(work) {

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import {
+  ALL_PERMISSIONS,
   type ComputerObject,
   type KeyObject,
   type LogEntry,
@@ -512,6 +513,22 @@ test('a key that may only call models films, and learns what Events needs', {
   await tab.locator('video').waitFor();
   await open('Events', tab);
   await tab.getByText('Sign in with a key that has usage:read.').waitFor();
+  await own.close();
+});
+
+test('a key gives others what its permissions include, and no more', { timeout: TEST_MS_MAX }, async () => {
+  const held: Permission[] = ['computers:write', 'keys:write', 'usage:read'];
+  const { key } = await api<{ key: string }>('/v1/keys', { name: 'giver', permissions: held });
+  const own = await browser.newContext();
+  own.setDefaultTimeout(SHOWN_MS_MAX);
+  const tab = await own.newPage();
+  await signIn(tab, key);
+  await open('Keys', tab);
+  await tab.getByRole('button', { name: 'Create a key' }).click();
+  const canGive = (one: Permission) =>
+    tab.getByRole('checkbox', { name: PERMISSIONS[one], exact: true }).isEnabled();
+  const offered = await Promise.all(ALL_PERMISSIONS.map(async (one) => ((await canGive(one)) ? [one] : [])));
+  expect(offered.flat().sort()).toEqual([...held, 'computers:read'].sort());
   await own.close();
 });
 

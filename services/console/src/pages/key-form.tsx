@@ -2,6 +2,7 @@
 import { Checkbox, Group, NativeSelect, NumberInput, SimpleGrid, TextInput } from '@mantine/core';
 import {
   ALL_PERMISSIONS,
+  allows,
   type KeyObject,
   LIMIT_INTERVALS,
   PERMISSIONS,
@@ -59,7 +60,7 @@ export function KeyForm({ changed, save }: KeyFormProps) {
       >
         <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs" mt={6}>
           {ALL_PERMISSIONS.map((one: Permission) => (
-            <Checkbox key={one} value={one} label={PERMISSIONS[one]} disabled={!held.includes(one)} />
+            <Checkbox key={one} value={one} label={PERMISSIONS[one]} disabled={!allows(held, one)} />
           ))}
         </SimpleGrid>
       </Checkbox.Group>

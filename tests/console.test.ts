@@ -747,6 +747,16 @@ test('a computer shows its files, metrics, commands, events and ports', {
     'forty-two\nmeanwhile\ndroppedone\r\ntwo\r\ngrün caf\uFFFD',
   );
   await page.getByTestId('computer-events').getByText('computer.created').waitFor();
+  await page
+    .getByLabel('Command', { exact: true })
+    .fill('echo up; until [ -e go ]; do sleep 0.1; done; echo went');
+  await page.getByRole('button', { name: 'Run', exact: true }).click();
+  const output = page.getByRole('region', { name: 'Output' });
+  await until(() => output.textContent()).toBe('up\n');
+  await page.getByRole('tab', { name: 'Ports' }).click();
+  await api(`/v1/computers/${computer.id}/exec`, { command: 'touch go' });
+  await page.getByRole('tab', { name: 'Activity' }).click();
+  await until(() => output.textContent()).toBe('up\nwent\n');
   await page.getByRole('tab', { name: 'Ports' }).click();
   await api(`/v1/computers/${computer.id}/exec`, {
     command:

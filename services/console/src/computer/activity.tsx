@@ -15,13 +15,14 @@ const EVENTS_SHOWN_MAX = 100;
 /** Of a command that writes without end. */
 const OUTPUT_CHARS_MAX = 256 * 1024;
 
-export default function Activity({ id }: TabProps) {
+/** The command goes on while another tab is shown; the events, which take a connection, do not. */
+export default function Activity({ id, shown }: TabProps & { readonly shown: boolean }) {
   const mayRead = useMay('usage:read');
   return (
     <Stack>
       <RunCommand id={id} />
-      <Commands id={id} />
-      {mayRead && <Events id={id} />}
+      {shown && <Commands id={id} />}
+      {shown && mayRead && <Events id={id} />}
     </Stack>
   );
 }

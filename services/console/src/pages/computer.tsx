@@ -16,8 +16,8 @@ export interface TabProps {
 }
 
 interface Tab {
-  readonly Part: ComponentType<TabProps>;
-  /** Keeps its connections, or what was typed, while another tab is shown. */
+  readonly Part: ComponentType<TabProps & { readonly shown: boolean }>;
+  /** Keeps what it runs, or what was typed, while another tab is shown. */
   readonly stays?: true;
 }
 
@@ -27,7 +27,7 @@ const TABS: Record<string, Tab> = {
   Desktop: { Part: loadLater(() => import('../computer/desktop.tsx')), stays: true },
   Ports: { Part: loadLater(() => import('../computer/ports.tsx')) },
   Metrics: { Part: loadLater(() => import('../computer/metrics.tsx')), stays: true },
-  Activity: { Part: loadLater(() => import('../computer/activity.tsx')) },
+  Activity: { Part: loadLater(() => import('../computer/activity.tsx')), stays: true },
 };
 
 /** Why a computer cannot be used now, and what to do. */
@@ -174,7 +174,7 @@ function Parts({ id }: TabProps) {
         <Tabs.Panel key={name} value={name}>
           {(tab === name || (stays && opened.includes(name))) && (
             <Suspense fallback={<Loading />}>
-              <Part id={id} />
+              <Part id={id} shown={tab === name} />
             </Suspense>
           )}
         </Tabs.Panel>

@@ -187,6 +187,7 @@ describe.skipIf(!withComputers)('a computer of the TypeScript client', () => {
   test('keeps the output of a command that exceeds its timeout', async () => {
     const error = await failureOf(computer.exec('echo begun; sleep 60', { timeout: 1 }));
     expect(error).toMatchObject({ code: 'command_timed_out', details: { stdout: 'begun\n' } });
+    expect(error.requestId).toMatch(/^req_/);
   });
 
   test('ends a command when its stream is left', async () => {

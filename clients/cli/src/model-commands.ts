@@ -89,7 +89,7 @@ async function streamAnswer(sy: Switchyard, model: string, messages: Message[]):
   for await (const { data } of serverEvents(stream)) {
     if (data === '[DONE]') break;
     const chunk = JSON.parse(data) as Chunk;
-    if (chunk.error) throw new SwitchyardError(chunk.error, { status: null, requestId: null });
+    if (chunk.error) throw new SwitchyardError(chunk.error);
     const written = chunk.choices?.[0]?.delta?.content ?? '';
     process.stdout.write(written);
     answer += written;

@@ -142,7 +142,7 @@ function toExecEvent(event: Schemas['ExecEvent']): ExecEvent {
     case 'exit':
       return { type: 'exit', exitCode: event.exit_code, durationMs: event.duration_ms };
     case 'error':
-      throw new SwitchyardError(event.error, { status: null, requestId: null });
+      throw new SwitchyardError(event.error);
     default:
       return event satisfies never;
   }

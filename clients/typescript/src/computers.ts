@@ -37,7 +37,7 @@ export class Computers {
       const event = JSON.parse(data) as Schemas['CreationEvent'];
       if (event.type === 'progress') onProgress(event.progress);
       if (event.type === 'computer') return new Computer(this.#api, event.computer);
-      if (event.type === 'error') throw new SwitchyardError(event.error, { status: null, requestId: null });
+      if (event.type === 'error') throw new SwitchyardError(event.error);
     }
     throw new Error('The connection ended before the computer was created.');
   }

@@ -6,9 +6,10 @@ interface ErrorDetails {
   message?: string;
   param?: string | null;
   details?: Record<string, unknown>;
+  request_id?: string;
 }
 
-/** Where an error was answered; null for both when a stream failed after its beginning. */
+/** The response that has the error; absent when a stream failed after its beginning. */
 interface ErrorOrigin {
   status: number | null;
   requestId: string | null;
@@ -26,11 +27,11 @@ export class SwitchyardError extends Error {
   readonly param: string | null;
   readonly details: Readonly<Record<string, unknown>>;
 
-  constructor(error: ErrorDetails, { status, requestId }: ErrorOrigin) {
+  constructor(error: ErrorDetails, { status, requestId }: ErrorOrigin = { status: null, requestId: null }) {
     super(error.message ?? `The API answered ${status} without a reason.`);
     this.code = error.code ?? 'unknown';
     this.status = status;
-    this.requestId = requestId;
+    this.requestId = requestId ?? error.request_id ?? null;
     this.param = error.param ?? null;
     this.details = error.details ?? {};
   }

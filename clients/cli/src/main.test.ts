@@ -1,9 +1,10 @@
 // The program against a server with the answers of a test.
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
@@ -30,9 +31,19 @@ const ANSWERS: Record<string, [status: number, body: string]> = {
   'GET /v1/computers/cmp_2': [429, JSON.stringify(TOO_MANY)],
 };
 
+/** The messages of each chat. */
+const chats: string[][] = [];
+
 let server: Server;
 beforeAll(async () => {
-  server = createServer((request, answer) => {
+  server = createServer(async (request, answer) => {
+    if (request.url === '/v1/chat/completions') {
+      const { messages } = (await json(request)) as { messages: { content: string }[] };
+      chats.push(messages.map(({ content }) => content));
+      if (messages.at(-1)?.content === 'fail') answer.writeHead(429).end(JSON.stringify(TOO_MANY));
+      else answer.end(streamOf({ choices: [{ delta: { content: 'heard' } }] }));
+      return;
+    }
     const [status, body] = ANSWERS[`${request.method} ${request.url}`] ?? [404, '{}'];
     request.resume().on('end', () => answer.writeHead(status).end(body));
   });
@@ -41,10 +52,14 @@ beforeAll(async () => {
 });
 afterAll(() => server?.close());
 
+function environment(): NodeJS.ProcessEnv {
+  const { port } = server.address() as AddressInfo;
+  return { ...process.env, SWITCHYARD_URL: `http://127.0.0.1:${port}`, SWITCHYARD_KEY: 'sy_test' };
+}
+
 /** Runs a command of a shell, in which `switchyard` is the program. */
 function run(command: string): Promise<{ code: number; stdout: string; stderr: string }> {
-  const { port } = server.address() as AddressInfo;
-  const env = { ...process.env, SWITCHYARD_URL: `http://127.0.0.1:${port}`, SWITCHYARD_KEY: 'sy_test' };
+  const env = environment();
   const script = `set -o pipefail; switchyard() { "${process.execPath}" "${MAIN}" "$@"; }; ${command}`;
   return new Promise((done) => {
     execFile('bash', ['-c', script], { env, timeout: RUN_TIMEOUT_MS }, (error, stdout, stderr) =>
@@ -97,4 +112,32 @@ test('a login is found when the address ends with a slash, or is then given as e
     SWITCHYARD_URL= SWITCHYARD_KEY= switchyard models`);
   expect(stderr).toBe('');
   expect(stdout).toBe('MODEL  TYPE  AVAILABLE  ENDPOINT\n'.repeat(2));
+});
+
+test('a conversation goes on after an error, without the message that got no answer', async () => {
+  const program = `${process.execPath} ${MAIN} chat`;
+  const terminal = spawn('script', ['-qefc', program, '/dev/null'], { env: environment() });
+  const output = terminal.stdout.setEncoding('utf8')[Symbol.asyncIterator]();
+  let shown = '';
+  const until = async (text: string) => {
+    while (!shown.includes(text)) {
+      const { value, done } = await output.next();
+      if (done) expect.fail(`it ended after: ${shown}`);
+      shown += value;
+    }
+    shown = shown.slice(shown.indexOf(text) + text.length);
+  };
+  for (const [typed, answer] of [
+    ['one', 'heard'],
+    ['fail', 'rate_limited: Too many requests.'],
+    ['two', 'heard'],
+  ] as const) {
+    await until('> ');
+    terminal.stdin.write(`${typed}\n`);
+    await until(answer);
+  }
+  await until('> ');
+  terminal.stdin.write('\x04');
+  expect(await once(terminal, 'exit')).toEqual([0, null]);
+  expect(chats).toEqual([['one'], ['one', 'heard', 'fail'], ['one', 'heard', 'two']]);
 });

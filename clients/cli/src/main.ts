@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 // `switchyard`: the command line of the API.
-import { SwitchyardError } from '@switchyard/client';
 import { Command } from 'commander';
 import { addCompletionCommand } from './completion-command.ts';
 import { addComputerCommands } from './computer-commands.ts';
@@ -9,6 +8,7 @@ import { addImageCommand } from './image-command.ts';
 import { addKeyCommands } from './key-commands.ts';
 import { addLoginCommand } from './login-command.ts';
 import { addModelCommands } from './model-commands.ts';
+import { errorText } from './print.ts';
 import { addReportCommands } from './report-commands.ts';
 
 const FAILED = 1;
@@ -37,7 +37,7 @@ addJsonOption(program);
 try {
   await program.parseAsync();
 } catch (error) {
-  process.stderr.write(`${messageOf(error)}\n`);
+  process.stderr.write(`${errorText(error)}\n`);
   process.exitCode ??= FAILED;
 }
 
@@ -45,11 +45,4 @@ try {
 function addJsonOption(command: Command): void {
   command.option('--json', 'print JSON, one value a line');
   for (const one of command.commands) addJsonOption(one);
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof SwitchyardError) return `${error.code}: ${error.message}`;
-  const { message, cause } = error as Error;
-  const reason = (cause as NodeJS.ErrnoException | undefined)?.code;
-  return reason === undefined ? message : `${message} (${reason})`;
 }

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { dataOf, type paths, type Switchyard, SwitchyardError, serverEvents } from '@switchyard/client';
 import type { Command } from 'commander';
-import { dollars, printJson, printTable, wantsJson } from './print.ts';
+import { dollars, errorText, printJson, printTable, wantsJson } from './print.ts';
 import { connect } from './settings.ts';
 
 const MODEL_DEFAULT = 'local/chat';
@@ -69,13 +69,18 @@ export function addModelCommands(program: Command): void {
     });
 }
 
-/** Each line is a message, until the end of the input (Ctrl-D). */
+/** Each line is a message, until the end of the input (Ctrl-D). One that gets no answer is left out of the history. */
 async function converse(sy: Switchyard, model: string, messages: Message[]): Promise<void> {
   const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' });
   lines.prompt();
   for await (const content of lines) {
     messages.push({ role: 'user', content });
-    messages.push({ role: 'assistant', content: await streamAnswer(sy, model, messages) });
+    try {
+      messages.push({ role: 'assistant', content: await streamAnswer(sy, model, messages) });
+    } catch (error) {
+      messages.pop();
+      process.stderr.write(`${errorText(error)}\n`);
+    }
     lines.prompt();
   }
 }

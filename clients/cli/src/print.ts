@@ -1,4 +1,5 @@
 // What commands print: tables for people, JSON for programs.
+import { SwitchyardError } from '@switchyard/client';
 import type { Command } from 'commander';
 
 type Cell = string | number | null | undefined;
@@ -48,4 +49,12 @@ export function quantitiesText(quantities: Readonly<Record<string, number>>): st
   return Object.entries(quantities)
     .map(([name, count]) => `${count} ${name}`)
     .join(', ');
+}
+
+/** What a person reads of an error, on standard error. */
+export function errorText(error: unknown): string {
+  if (error instanceof SwitchyardError) return `${error.code}: ${error.message}`;
+  const { message, cause } = error as Error;
+  const reason = (cause as NodeJS.ErrnoException | undefined)?.code;
+  return reason === undefined ? message : `${message} (${reason})`;
 }

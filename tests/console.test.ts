@@ -21,7 +21,7 @@ import {
 } from '@switchyard/contracts';
 import { ROOT } from '@switchyard/local';
 import { startStack, type TestStack } from '@switchyard/testing';
-import type { BrowserContext, Page } from 'playwright-core';
+import type { BrowserContext, Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { measureCallsShown } from './__fixtures__/calls-shown.ts';
 import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
@@ -849,6 +849,19 @@ test('logs are not loaded again while older ones are shown', { timeout: TEST_MS_
   await page.getByRole('button', { name: 'Show the newest' }).click();
   await until(() => rows.count()).toBe(1);
   expect(asked.filter((id) => id === 'req_old')).toHaveLength(1);
+  await page.unrouteAll();
+});
+
+test('Files and Billing say when there are more than they show', { timeout: TEST_MS_MAX }, async () => {
+  const withMore = async (route: Route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ json: { ...(await answer.json()), has_more: true } });
+  };
+  await page.route(/\/v1\/(files|credits)\?/, withMore);
+  await open('Files');
+  await page.getByText('The API lists more files than this page shows.').waitFor();
+  await open('Billing');
+  await page.getByText('The API lists more credits than this page shows.').waitFor();
   await page.unrouteAll();
 });
 

@@ -355,8 +355,13 @@ describe('the command line', () => {
     expect((await switchyard(['usage'])).stdout).toMatch(
       /^MODEL +CALLS +COST.*local\/chat +\d+ +\$0\.0000.*total/s,
     );
-    const { stdout } = await switchyard(['logs', '-n', '1', '--json']);
-    expect(JSON.parse(stdout)).toMatchObject({ object: 'log', status: 'ok' });
+    const [older, newest] = (await switchyard(['logs', '-n', '2', '--json'])).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { id: string; object: string; status: string });
+    expect(newest).toMatchObject({ object: 'log', status: 'ok' });
+    const page = await switchyard(['logs', '-n', '1', '--after', newest?.id ?? '', '--json']);
+    expect(JSON.parse(page.stdout)).toMatchObject({ id: older?.id });
   });
 
   test('finds calls in logs by request, by the id of the client, by key and by time', async () => {
@@ -390,6 +395,8 @@ describe('the command line', () => {
     await writeFile(join(folder, 'empty'), '');
     const empty = (await switchyard(['files', 'put', join(folder, 'empty')])).stdout.trim();
     expect(await switchyard(['files', 'get', empty])).toMatchObject({ code: 0, stdout: '' });
+    expect((await switchyard(['files', 'ls', '-n', '1'])).stdout).toContain(empty);
+    expect((await switchyard(['files', 'ls', '-n', '1', '--after', empty])).stdout).toContain(id);
     await switchyard(['files', 'rm', id, empty]);
     expect(await switchyard(['files', 'get', id])).toMatchObject({
       code: 1,
@@ -409,7 +416,10 @@ describe('the command line', () => {
       new RegExp(`key.created +org_default +${id} .*\n.*key.revoked +org_default +${id} `),
     );
     const last = await switchyard(['audit-log', '--type', 'key.revoked', '-n', '1', '--json']);
-    expect(JSON.parse(last.stdout)).toMatchObject({ object: 'audit_entry', target: id });
+    const revoked = JSON.parse(last.stdout) as { id: string };
+    expect(revoked).toMatchObject({ object: 'audit_entry', target: id });
+    const before = await switchyard(['audit-log', '-n', '1', '--after', revoked.id]);
+    expect(before.stdout).toMatch(new RegExp(`key.created +org_default +${id} `));
   });
 
   test('makes keys with limits, changes and removes the limits, and rotates keys', async () => {

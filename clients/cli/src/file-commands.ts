@@ -8,15 +8,22 @@ import type { Command } from 'commander';
 import { printResult, printTable } from './print.ts';
 import { connect } from './settings.ts';
 
+interface ListOptions {
+  limit: number;
+  after?: string;
+  json?: boolean;
+}
+
 export function addFileCommands(program: Command): void {
   const files = program.command('files').description('stored files');
   files
     .command('ls')
     .description('list stored files, newest first')
     .option('-n, --limit <count>', 'files at most', Number, 50)
-    .action(async ({ limit }: { limit: number }, command: Command) => {
+    .option('--after <id>', 'begin after this file, the last one of the page before')
+    .action(async ({ json: _, ...query }: ListOptions, command: Command) => {
       const sy = await connect();
-      const { data } = await dataOf(sy.api.GET('/v1/files', { params: { query: { limit } } }));
+      const { data } = await dataOf(sy.api.GET('/v1/files', { params: { query } }));
       const rows = data.map((file) => [file.id, file.filename, file.bytes, file.created_at_iso]);
       printTable(command, ['FILE', 'NAME', 'BYTES', 'STORED AT'], rows, data);
     });

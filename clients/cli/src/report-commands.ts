@@ -13,7 +13,8 @@ type AuditLogQuery = NonNullable<paths['/v1/audit-log']['get']['parameters']['qu
 type AuditEntry =
   paths['/v1/audit-log']['get']['responses'][200]['content']['application/json']['data'][number];
 
-interface LogsOptions extends Pick<LogsQuery, 'model' | 'computer' | 'tag' | 'status' | 'key' | 'from'> {
+interface LogsOptions
+  extends Pick<LogsQuery, 'model' | 'computer' | 'tag' | 'status' | 'key' | 'from' | 'after'> {
   limit: number;
   request?: string;
   clientRequest?: string;
@@ -61,6 +62,9 @@ export function addReportCommands(program: Command): void {
     .description('calls and computer minutes, the latest last')
     .option('-f, --follow', 'go on with those that come')
     .option('-n, --limit <count>', 'rows at most', Number, 20)
+    .addOption(
+      new Option('--after <id>', 'the rows before this one, the first one shown before').conflicts('follow'),
+    )
     .option('--model <model>', 'only of this model')
     .option('--computer <id>', 'only of this computer')
     .option('--tag <name:value>', 'only with this tag')
@@ -90,6 +94,7 @@ function addAuditLogCommand(program: Command): void {
     .command('audit-log')
     .description('who created, changed and revoked what, the latest last')
     .option('-n, --limit <count>', 'lines at most', Number, 20)
+    .option('--after <id>', 'the lines before this one: the first `id` of --json shown before')
     .option('--org <id>', 'only of this org; default: of all orgs for an operator, else of your own')
     .option('--actor <key>', 'only what this key did, by its id')
     .option('--type <event>', 'only this event, such as key.revoked')

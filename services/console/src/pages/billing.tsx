@@ -136,7 +136,7 @@ function Audit() {
 }
 
 function Credits() {
-  const credits = useGet<{ data: CreditObject[] }>(`/v1/credits?limit=${LIST_LIMIT_MAX}`);
+  const credits = useGet<{ data: CreditObject[]; has_more: boolean }>(`/v1/credits?limit=${LIST_LIMIT_MAX}`);
   const mayWrite = useMay('operator');
   return (
     <Panel
@@ -150,19 +150,22 @@ function Credits() {
       }
     >
       <Loaded of={credits}>
-        {({ data }) => (
-          <DataTable
-            label="Credits"
-            empty="No credits were granted. A prepaid org needs some."
-            rows={data}
-            idOf={({ id }) => id}
-            columns={[
-              { title: 'When', show: ({ created_at }) => <When at={created_at} /> },
-              { title: 'Reason', show: ({ reason }) => reason },
-              { title: 'Reference', show: ({ reference }) => reference ?? '' },
-              { title: 'Amount', number: true, show: ({ amount }) => dollars(amount) },
-            ]}
-          />
+        {({ data, has_more }) => (
+          <>
+            <DataTable
+              label="Credits"
+              empty="No credits were granted. A prepaid org needs some."
+              rows={data}
+              idOf={({ id }) => id}
+              columns={[
+                { title: 'When', show: ({ created_at }) => <When at={created_at} /> },
+                { title: 'Reason', show: ({ reason }) => reason },
+                { title: 'Reference', show: ({ reference }) => reference ?? '' },
+                { title: 'Amount', number: true, show: ({ amount }) => dollars(amount) },
+              ]}
+            />
+            {has_more && <Text size="sm">The API lists more credits than this page shows.</Text>}
+          </>
         )}
       </Loaded>
     </Panel>

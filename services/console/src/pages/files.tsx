@@ -5,6 +5,7 @@ import {
   FILE_BYTES_MAX,
   type FileObject,
   type FileStorage,
+  LIST_LIMIT_MAX,
   WORKSPACE,
 } from '@switchyard/contracts';
 import { useState } from 'react';
@@ -16,13 +17,15 @@ import { bytes, DataTable, When } from '../parts/show.tsx';
 import { Empty, Failure, Loaded, Page } from '../parts/state.tsx';
 
 export default function Files() {
-  const files = useGet<{ data: FileObject[]; storage: FileStorage }>('/v1/files?limit=1000');
+  const files = useGet<{ data: FileObject[]; has_more: boolean; storage: FileStorage }>(
+    `/v1/files?limit=${LIST_LIMIT_MAX}`,
+  );
   const mayWrite = useMay('storage:write');
   return (
     <Page title="Files">
       {mayWrite && <Upload />}
       <Loaded of={files}>
-        {({ data, storage }) => (
+        {({ data, has_more, storage }) => (
           <>
             <Text size="sm" data-testid="storage">
               {bytes(storage.bytes)} of {bytes(storage.bytes_max)} stored, {storage.files.toLocaleString()} of{' '}
@@ -35,6 +38,7 @@ export default function Files() {
             ) : (
               <FileTable rows={data} mayWrite={mayWrite} />
             )}
+            {has_more && <Text size="sm">The API lists more files than this page shows.</Text>}
           </>
         )}
       </Loaded>

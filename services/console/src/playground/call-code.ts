@@ -50,208 +50,139 @@ function curlOf(call: ShownCall): string {
   return [first, ...parts, ...output].join(' \\\n');
 }
 
-function openAiOf(call: ShownCall): string {
-  const { path, body } = call;
-  const client = [
-    `const client = new OpenAI({`,
-    `  baseURL: '${location.origin}/v1',`,
-    `  apiKey: process.env.SWITCHYARD_KEY,`,
-    `});`,
-  ];
-  const [imports, lines] = openAiCall(call.type, path, body);
-  return [`import OpenAI from 'openai';`, ...imports, '', ...client, '', ...lines].join('\n');
+/** What the code may import, by module. */
+const IMPORTS = {
+  ai: [
+    'embedMany',
+    'experimental_decide as decide',
+    'experimental_generateVideo as generateVideo',
+    'generateImage',
+    'generateSpeech',
+    'jsonSchema',
+    'rerank',
+    'streamText',
+    'tool',
+    'transcribe',
+  ],
+  'node:fs': ['createReadStream'],
+  'node:fs/promises': ['readFile', 'writeFile'],
+};
+
+/** The program of a client, with imports of the functions that its call uses. */
+function program(clientImport: string, client: string, code: string): string {
+  const imports = Object.entries(IMPORTS).flatMap(([module, names]) => {
+    const used = names.filter((name) => code.includes(`${name.split(' ').at(-1)}(`));
+    return used.length === 0 ? [] : [`import { ${used.join(', ')} } from '${module}';`];
+  });
+  return [clientImport, ...imports, '', client, '', code].join('\n');
 }
 
-type Code = [imports: string[], lines: string[]];
+function openAiOf({ type, path, body }: ShownCall): string {
+  const client = `const client = new OpenAI({
+  baseURL: '${location.origin}/v1',
+  apiKey: process.env.SWITCHYARD_KEY,
+});`;
+  return program(`import OpenAI from 'openai';`, client, openAiCall(type, path, body));
+}
 
-function openAiCall(type: ModelType, path: string, body: Fields): Code {
-  const save = `import { writeFile } from 'node:fs/promises';`;
+function openAiCall(type: ModelType, path: string, body: Fields): string {
   const given = literal(body);
+  const post = `await client.post('${path.replace('/v1', '')}', { body: ${given} })`;
   switch (type) {
     case 'language':
-      return [
-        [],
-        [
-          `const stream = await client.chat.completions.create(${given});`,
-          `for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta?.content ?? '');`,
-        ],
-      ];
+      return `const stream = await client.chat.completions.create(${given});
+for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta?.content ?? '');`;
     case 'image':
-      return [
-        [save],
-        [
-          `const { data } = await client.images.generate(${given});`,
-          `await writeFile('image.png', Buffer.from(data[0].b64_json, 'base64'));`,
-        ],
-      ];
+      return `const { data } = await client.images.generate(${given});
+await writeFile('image.png', Buffer.from(data[0].b64_json, 'base64'));`;
     case 'speech':
-      return [
-        [save],
-        [
-          `const answer = await client.audio.speech.create(${given});`,
-          `await writeFile('speech.wav', Buffer.from(await answer.arrayBuffer()));`,
-        ],
-      ];
+      return `const answer = await client.audio.speech.create(${given});
+await writeFile('speech.wav', Buffer.from(await answer.arrayBuffer()));`;
     case 'transcription':
-      return [
-        [`import { createReadStream } from 'node:fs';`],
-        [
-          `const { text } = await client.audio.transcriptions.create({`,
-          `  model: ${literal(body.model)},`,
-          `  file: createReadStream(${literal(String(body.file).slice(1))}),`,
-          `});`,
-          `console.log(text);`,
-        ],
-      ];
+      return `const { text } = await client.audio.transcriptions.create({
+  model: ${literal(body.model)},
+  file: createReadStream(${literal(String(body.file).slice(1))}),
+});
+console.log(text);`;
     case 'embedding':
-      return [
-        [],
-        [
-          `const { data } = await client.embeddings.create(${given});`,
-          `console.log(data.map(({ embedding }) => embedding.length));`,
-        ],
-      ];
+      return `const { data } = await client.embeddings.create(${given});
+console.log(data.map(({ embedding }) => embedding.length));`;
     case 'video':
-      return [
-        [],
-        [
-          `let video = await client.post('${path.replace('/v1', '')}', { body: ${given} });`,
-          `while (video.status === 'pending') {`,
-          `  await new Promise((resolve) => setTimeout(resolve, 2_000));`,
-          `  video = await client.get('/videos/' + video.id);`,
-          `}`,
-          `console.log(video.videos);`,
-        ],
-      ];
+      return `let video = ${post};
+while (video.status === 'pending') {
+  await new Promise((resolve) => setTimeout(resolve, 2_000));
+  video = await client.get('/videos/' + video.id);
+}
+console.log(video.videos);`;
     case 'decision':
     case 'rerank':
-      return [
-        [],
-        [
-          `const answer = await client.post('${path.replace('/v1', '')}', { body: ${given} });`,
-          `console.log(answer);`,
-        ],
-      ];
+      return `console.log(${post});`;
     default:
       return type satisfies never;
   }
 }
 
 function aiSdkOf({ type, body }: ShownCall): string {
-  const [imports, lines] = aiSdkCall(type, body);
-  return [
+  const client = `const switchyard = createSwitchyard({
+  baseURL: '${location.origin}/v1',
+  apiKey: process.env.SWITCHYARD_KEY,
+});`;
+  return program(
     `import { createSwitchyard } from '@switchyard/ai-provider';`,
-    ...imports,
-    '',
-    `const switchyard = createSwitchyard({`,
-    `  baseURL: '${location.origin}/v1',`,
-    `  apiKey: process.env.SWITCHYARD_KEY,`,
-    `});`,
-    '',
-    ...lines,
-  ].join('\n');
+    client,
+    aiSdkCall(type, body),
+  );
 }
 
-/** `const <result> = await <name>({ model, … });` */
-function aiCall(result: string, name: string, model: string, options: string): string[] {
-  return [`const ${result} = await ${name}({`, `  model: switchyard${model},`, options, `});`];
-}
-
-function aiSdkCall(type: ModelType, body: Fields): Code {
+function aiSdkCall(type: ModelType, body: Fields): string {
   const id = literal(body.model);
-  const from = (name: string) => `import { ${name} } from 'ai';`;
-  const save = `import { writeFile } from 'node:fs/promises';`;
   switch (type) {
     case 'language':
       return aiSdkChat(body);
     case 'image':
-      return [
-        [from('generateImage'), save],
-        [
-          ...aiCall(
-            '{ image }',
-            'generateImage',
-            `.imageModel(${id})`,
-            members({ prompt: body.prompt, size: body.size }),
-          ),
-          `await writeFile('image.png', image.uint8Array);`,
-        ],
-      ];
+      return `const { image } = await generateImage({
+  model: switchyard.imageModel(${id}),
+${members({ prompt: body.prompt, size: body.size })}
+});
+await writeFile('image.png', image.uint8Array);`;
     case 'speech':
-      return [
-        [from('generateSpeech'), save],
-        [
-          ...aiCall(
-            '{ audio }',
-            'generateSpeech',
-            `.speechModel(${id})`,
-            members({ text: body.input, voice: body.voice, outputFormat: body.response_format }),
-          ),
-          `await writeFile('speech.wav', audio.uint8Array);`,
-        ],
-      ];
+      return `const { audio } = await generateSpeech({
+  model: switchyard.speechModel(${id}),
+${members({ text: body.input, voice: body.voice, outputFormat: body.response_format })}
+});
+await writeFile('speech.wav', audio.uint8Array);`;
     case 'transcription':
-      return [
-        [from('transcribe'), `import { readFile } from 'node:fs/promises';`],
-        [
-          ...aiCall(
-            '{ text }',
-            'transcribe',
-            `.transcriptionModel(${id})`,
-            `  audio: await readFile(${literal(String(body.file).slice(1))}),`,
-          ),
-          `console.log(text);`,
-        ],
-      ];
+      return `const { text } = await transcribe({
+  model: switchyard.transcriptionModel(${id}),
+  audio: await readFile(${literal(String(body.file).slice(1))}),
+});
+console.log(text);`;
     case 'embedding':
-      return [
-        [from('embedMany')],
-        [
-          ...aiCall('{ embeddings }', 'embedMany', `.embeddingModel(${id})`, members({ values: body.input })),
-          `console.log(embeddings.map(({ length }) => length));`,
-        ],
-      ];
+      return `const { embeddings } = await embedMany({
+  model: switchyard.embeddingModel(${id}),
+${members({ values: body.input })}
+});
+console.log(embeddings.map(({ length }) => length));`;
     case 'video':
-      return [
-        [from('experimental_generateVideo as generateVideo'), save],
-        [
-          ...aiCall(
-            '{ video }',
-            'generateVideo',
-            `.videoModel(${id})`,
-            members({ prompt: body.prompt, duration: body.duration }),
-          ),
-          `await writeFile('video.mp4', video.uint8Array);`,
-        ],
-      ];
+      return `const { video } = await generateVideo({
+  model: switchyard.videoModel(${id}),
+${members({ prompt: body.prompt, duration: body.duration })}
+});
+await writeFile('video.mp4', video.uint8Array);`;
     case 'decision': {
       const state = typeof body.state === 'string' ? body.state : [{ type: 'json', value: body.state }];
-      return [
-        [from('experimental_decide as decide')],
-        [
-          ...aiCall(
-            '{ answers }',
-            'decide',
-            `.decisionModel(${id})`,
-            members({ state, questions: body.questions }),
-          ),
-          `console.log(answers);`,
-        ],
-      ];
+      return `const { answers } = await decide({
+  model: switchyard.decisionModel(${id}),
+${members({ state, questions: body.questions })}
+});
+console.log(answers);`;
     }
     case 'rerank':
-      return [
-        [from('rerank')],
-        [
-          ...aiCall(
-            '{ ranking }',
-            'rerank',
-            `.rerankingModel(${id})`,
-            members({ query: body.query, documents: body.documents }),
-          ),
-          `console.log(ranking);`,
-        ],
-      ];
+      return `const { ranking } = await rerank({
+  model: switchyard.rerankingModel(${id}),
+${members({ query: body.query, documents: body.documents })}
+});
+console.log(ranking);`;
     default:
       return type satisfies never;
   }
@@ -261,27 +192,19 @@ interface OpenAiTool {
   readonly function: { name: string; description?: string; parameters: unknown };
 }
 
-function aiSdkChat({ model, models, messages, tools }: Fields): Code {
-  const shown = members({
+function aiSdkChat({ model, models, messages, tools }: Fields): string {
+  const given = members({
     messages: toModelMessages(messages as Parameters<typeof toModelMessages>[0]),
     providerOptions: models === undefined ? undefined : { switchyard: { models } },
   });
   const toolLines = ((tools ?? []) as OpenAiTool[]).map(
     ({ function: { name, description, parameters } }) =>
-      `    ${name}: tool({ description: ${literal(description)}, inputSchema: jsonSchema(${literal(parameters, 4)}) }),`,
+      `    ${name}: tool({ description: ${literal(description)}, inputSchema: jsonSchema(${literal(parameters, 4)}) }),\n`,
   );
-  const withTools = toolLines.length === 0 ? [] : ['  tools: {', ...toolLines, '  },'];
-  return [
-    [
-      `import { ${toolLines.length === 0 ? '' : 'jsonSchema, '}streamText${toolLines.length === 0 ? '' : ', tool'} } from 'ai';`,
-    ],
-    [
-      `const { textStream } = streamText({`,
-      `  model: switchyard(${literal(model)}),`,
-      shown,
-      ...withTools,
-      `});`,
-      `for await (const text of textStream) process.stdout.write(text);`,
-    ],
-  ];
+  const shownTools = toolLines.length === 0 ? '' : `  tools: {\n${toolLines.join('')}  },\n`;
+  return `const { textStream } = streamText({
+  model: switchyard(${literal(model)}),
+${given}
+${shownTools}});
+for await (const text of textStream) process.stdout.write(text);`;
 }

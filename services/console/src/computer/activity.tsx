@@ -1,5 +1,6 @@
 // What happens in the computer: commands, and its events since it was created.
 import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { useInputState } from '@mantine/hooks';
 import type { ExecEvent, ExecList, ExecObject, StreamedEvent } from '@switchyard/contracts';
 import { type FormEvent, useEffect, useState } from 'react';
 import { call, refresh, useGet } from '../api/client.ts';
@@ -28,7 +29,7 @@ export default function Activity({ id, shown }: TabProps & { readonly shown: boo
 }
 
 function RunCommand({ id }: TabProps) {
-  const [command, setCommand] = useState('uname -a');
+  const [command, setCommand] = useInputState('uname -a');
   const [output, setOutput] = useState<string | null>(null);
   const [end, setEnd] = useState<string | null>(null);
   const work = useWork();
@@ -56,7 +57,7 @@ function RunCommand({ id }: TabProps) {
           <TextInput
             label="Command"
             value={command}
-            onChange={(event) => setCommand(event.currentTarget.value)}
+            onChange={setCommand}
             styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
             flex={1}
             required

@@ -1,5 +1,6 @@
 // Files of /workspace: browse, edit, upload (also by drag and drop), download, delete.
 import { Anchor, Breadcrumbs, Button, FileButton, Group, Paper, Stack, Text, Textarea } from '@mantine/core';
+import { useInputState } from '@mantine/hooks';
 import type { WorkspaceEntry, WorkspaceFolder } from '@switchyard/contracts';
 import { type DragEvent, useState } from 'react';
 import { ApiError, call, refresh, upload, useGet } from '../api/client.ts';
@@ -188,7 +189,7 @@ interface EditorProps extends TabProps, Edited {
 }
 
 function Editor({ id, path, etag, text, lineEnd, onChanged, onClose }: EditorProps) {
-  const [content, setContent] = useState(text);
+  const [content, setContent] = useInputState(text);
   const work = useWork();
   const save = async () => {
     const body = new Blob([encodeText({ text: content, lineEnd })]);
@@ -204,7 +205,7 @@ function Editor({ id, path, etag, text, lineEnd, onChanged, onClose }: EditorPro
         <Textarea
           label={`/workspace/${path}`}
           value={content}
-          onChange={(event) => setContent(event.currentTarget.value)}
+          onChange={setContent}
           autosize
           minRows={8}
           maxRows={30}

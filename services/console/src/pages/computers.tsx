@@ -10,6 +10,7 @@ import {
   Text,
   TextInput,
 } from '@mantine/core';
+import { useInputState } from '@mantine/hooks';
 import type { ComputerObject, ComputerOptions } from '@switchyard/contracts';
 import { type FormEvent, useState } from 'react';
 import { Link, useLocation } from 'wouter';
@@ -92,11 +93,11 @@ function CreateForm({
 }: {
   options: ComputerOptions;
 }) {
-  const [name, setName] = useState('');
+  const [name, setName] = useInputState('');
   const [cores, setCores] = useState(cpu.default);
   const [memory, setMemory] = useState(memory_mb.default);
-  const [image, setImage] = useState(images[0]?.id ?? OWN_IMAGE);
-  const [ownImage, setOwnImage] = useState('');
+  const [image, setImage] = useInputState(images[0]?.id ?? OWN_IMAGE);
+  const [ownImage, setOwnImage] = useInputState('');
   const [idle, setIdle] = useState<number | string>('');
   const [, go] = useLocation();
   const work = useWork();
@@ -123,13 +124,7 @@ function CreateForm({
   return (
     <form onSubmit={(event) => void submit(event)}>
       <Stack>
-        <TextInput
-          label="Name"
-          placeholder="generated"
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-          data-autofocus
-        />
+        <TextInput label="Name" placeholder="generated" value={name} onChange={setName} data-autofocus />
         <Sized label={`Cores: ${cores}`} range={cpu} value={cores} onChange={setCores} />
         <Sized label={`Memory: ${memory} MB`} range={memory_mb} value={memory} onChange={setMemory} />
         <NativeSelect
@@ -139,14 +134,14 @@ function CreateForm({
             { value: OWN_IMAGE, label: 'another image' },
           ]}
           value={image}
-          onChange={(event) => setImage(event.currentTarget.value)}
+          onChange={setImage}
         />
         {image === OWN_IMAGE && (
           <TextInput
             label="Name of the image"
             placeholder="python:3.13-slim"
             value={ownImage}
-            onChange={(event) => setOwnImage(event.currentTarget.value)}
+            onChange={setOwnImage}
             required
           />
         )}

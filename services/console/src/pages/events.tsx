@@ -1,5 +1,6 @@
 // The live tail of all events of the org.
 import { Button, Group, NativeSelect, Paper, Stack, TextInput, UnstyledButton } from '@mantine/core';
+import { useInputState } from '@mantine/hooks';
 import { EVENTS, type StreamedEvent } from '@switchyard/contracts';
 import { useState } from 'react';
 import { useLiveEvents } from '../api/live.ts';
@@ -15,8 +16,8 @@ export default function Events() {
   const [events, setEvents] = useState<readonly StreamedEvent[]>([]);
   /** What is shown while it is paused; events that pass meanwhile are shown afterwards. */
   const [paused, setPaused] = useState<readonly StreamedEvent[] | null>(null);
-  const [type, setType] = useState('');
-  const [text, setText] = useState('');
+  const [type, setType] = useInputState('');
+  const [text, setText] = useInputState('');
   const [open, setOpen] = useState<string | null>(null);
   useLiveEvents((event) => setEvents((before) => [event, ...before].slice(0, SHOWN_MAX)));
   if (!may) return <NotAllowed page="Events" to="follow events" needs="usage:read" />;
@@ -51,13 +52,9 @@ export default function Events() {
           label="Type"
           data={[{ value: '', label: 'all' }, ...Object.keys(EVENTS)]}
           value={type}
-          onChange={(event) => setType(event.currentTarget.value)}
+          onChange={setType}
         />
-        <TextInput
-          label="Key, computer, or any text"
-          value={text}
-          onChange={(event) => setText(event.currentTarget.value)}
-        />
+        <TextInput label="Key, computer, or any text" value={text} onChange={setText} />
       </Group>
       {shown.length === 0 ? (
         <Empty title="Waiting for events">They appear as they happen: make a call in the playground.</Empty>

@@ -1,5 +1,6 @@
 // Stored files: upload with progress, download, delete, copy to a computer.
 import { Button, FileButton, Group, NativeSelect, Progress, Stack, Text, TextInput } from '@mantine/core';
+import { useInputState } from '@mantine/hooks';
 import {
   type ComputerObject,
   FILE_BYTES_MAX,
@@ -161,8 +162,8 @@ function CopyForm({
   filename,
   onClose,
 }: CopyToComputerProps & { computers: readonly ComputerObject[] }) {
-  const [computer, setComputer] = useState(computers[0]?.id ?? '');
-  const [path, setPath] = useState(filename);
+  const [computer, setComputer] = useInputState(computers[0]?.id ?? '');
+  const [path, setPath] = useInputState(filename);
   const copy = async (post: Post) => {
     await post(`/v1/computers/${computer}/upload`, { file, path });
     onClose();
@@ -173,13 +174,13 @@ function CopyForm({
         label="Computer"
         data={computers.map(({ id, name }) => ({ value: id, label: name }))}
         value={computer}
-        onChange={(event) => setComputer(event.currentTarget.value)}
+        onChange={setComputer}
       />
       <TextInput
         label={`Path in ${WORKSPACE}`}
         description="A folder ends with a slash. Folders are created as needed."
         value={path}
-        onChange={(event) => setPath(event.currentTarget.value)}
+        onChange={setPath}
         required
       />
     </WorkForm>

@@ -1,5 +1,6 @@
 // The catalog: what can be called here, at which price, and what to set for the rest.
 import { Badge, Group, NativeSelect, NumberInput, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { useInputState } from '@mantine/hooks';
 import { MODEL_TYPES, type ModelObject, type ModelType } from '@switchyard/contracts';
 import { useState } from 'react';
 import { useGet } from '../api/client.ts';
@@ -10,19 +11,19 @@ const MILLION = 1_000_000;
 
 export default function Models() {
   const models = useGet<{ data: ModelObject[] }>('/v1/models');
-  const [text, setText] = useState('');
-  const [type, setType] = useState('');
+  const [text, setText] = useInputState('');
+  const [type, setType] = useInputState('');
   const [price, setPrice] = useState<number | string>('');
-  const [available, setAvailable] = useState(true);
+  const [available, setAvailable] = useInputState(true);
   return (
     <Page title="Models">
       <Group align="end">
-        <TextInput label="Search" value={text} onChange={(event) => setText(event.currentTarget.value)} />
+        <TextInput label="Search" value={text} onChange={setText} />
         <NativeSelect
           label="Type"
           data={[{ value: '', label: 'all' }, ...Object.keys(MODEL_TYPES)]}
           value={type}
-          onChange={(event) => setType(event.currentTarget.value)}
+          onChange={setType}
         />
         <NumberInput
           label="Price at most"
@@ -36,7 +37,7 @@ export default function Models() {
         <Switch
           label="Only those that can be called here"
           checked={available}
-          onChange={(event) => setAvailable(event.currentTarget.checked)}
+          onChange={setAvailable}
           mb={8}
         />
       </Group>

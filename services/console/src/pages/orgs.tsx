@@ -1,5 +1,6 @@
 // The orgs of the installation, for its operator: create, see the account, grant credits, suspend, delete.
 import { Badge, Group, NativeSelect, NumberInput, Stack, Text, TextInput } from '@mantine/core';
+import { useInputState } from '@mantine/hooks';
 import {
   type AccountObject,
   type CreatedOrg,
@@ -151,8 +152,8 @@ function OrgAccount({ id }: { id: string }) {
 const BILLING = ['postpaid', 'prepaid'] as const satisfies readonly OrgObject['billing'][];
 
 function CreateOrg({ onCreated }: { onCreated: (org: CreatedOrg) => void }) {
-  const [name, setName] = useState('');
-  const [billing, setBilling] = useState<OrgObject['billing']>('postpaid');
+  const [name, setName] = useInputState('');
+  const [billing, setBilling] = useInputState<OrgObject['billing']>('postpaid');
   const [amount, setAmount] = useState<number | string>('');
   const field = billing === 'prepaid' ? 'credits' : 'monthly_limit';
   const create = async (post: Post) => {
@@ -162,19 +163,13 @@ function CreateOrg({ onCreated }: { onCreated: (org: CreatedOrg) => void }) {
   };
   return (
     <WorkForm action="Create" work={create}>
-      <TextInput
-        label="Name"
-        value={name}
-        onChange={(event) => setName(event.currentTarget.value)}
-        required
-        data-autofocus
-      />
+      <TextInput label="Name" value={name} onChange={setName} required data-autofocus />
       <NativeSelect
         label="Pays"
         description="postpaid: afterwards, up to a limit; prepaid: from its credits"
         data={[...BILLING]}
         value={billing}
-        onChange={(event) => setBilling(event.currentTarget.value as OrgObject['billing'])}
+        onChange={setBilling}
       />
       <NumberInput
         label={billing === 'prepaid' ? 'Credits in dollars' : 'Limit of a month in dollars'}

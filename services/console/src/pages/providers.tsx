@@ -1,7 +1,7 @@
 // The API keys of makers, for the operator: which are set and where, set one, remove it.
 import { Badge, Group, PasswordInput, Stack, Text } from '@mantine/core';
+import { useInputState } from '@mantine/hooks';
 import { LIST_LIMIT_MAX, type ProviderObject } from '@switchyard/contracts';
-import { useState } from 'react';
 import { call, refresh, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
 import { Confirm, Dialog, WorkForm } from '../parts/action.tsx';
@@ -90,7 +90,7 @@ function ProviderActions({ provider: { id, env, source, updated_at } }: { provid
 }
 
 function SetKey({ id, onSet }: { id: string; onSet: () => void }) {
-  const [apiKey, setApiKey] = useState('');
+  const [apiKey, setApiKey] = useInputState('');
   const set = async () => {
     await call(pathOf(id), { method: 'PUT', body: { api_key: apiKey } });
     await refresh('/v1/providers', '/v1/models');
@@ -103,7 +103,7 @@ function SetKey({ id, onSet }: { id: string; onSet: () => void }) {
         description="Stored encrypted and never shown again; calls use it within a second"
         autoComplete="off"
         value={apiKey}
-        onChange={(event) => setApiKey(event.currentTarget.value)}
+        onChange={setApiKey}
         required
         data-autofocus
       />

@@ -1,6 +1,7 @@
 import { Anchor, Button, Center, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core';
+import { useInputState } from '@mantine/hooks';
 import type { SessionObject } from '@switchyard/contracts';
-import { type FormEvent, useState } from 'react';
+import type { FormEvent } from 'react';
 import { signIn } from '../api/client.ts';
 import { useWork } from '../parts/action.tsx';
 import { isOwnMachine } from '../parts/own-machine.ts';
@@ -13,7 +14,7 @@ interface SignInProps {
 }
 
 export function SignIn({ refusal, onSignedIn }: SignInProps) {
-  const [key, setKey] = useState('');
+  const [key, setKey] = useInputState('');
   const work = useWork();
   const error = work.error ?? (refusal === null ? null : new Error(refusal));
   const submit = (event: FormEvent) => {
@@ -37,7 +38,7 @@ export function SignIn({ refusal, onSignedIn }: SignInProps) {
             <PasswordInput
               label="API key"
               value={key}
-              onChange={(event) => setKey(event.currentTarget.value)}
+              onChange={setKey}
               autoComplete="off"
               required
               autoFocus

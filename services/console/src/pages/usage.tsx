@@ -1,6 +1,6 @@
 // What was used and what it cost, over time and by what.
 import { Group, NativeSelect, SimpleGrid, TextInput } from '@mantine/core';
-import { useDebouncedValue } from '@mantine/hooks';
+import { useDebouncedValue, useInputState } from '@mantine/hooks';
 import { USAGE_GROUPS, type UsageReport, type UsageRow } from '@switchyard/contracts';
 import { Suspense, useState } from 'react';
 import { useGet } from '../api/client.ts';
@@ -35,10 +35,10 @@ const TYPED_MS = 500;
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export default function Usage() {
-  const [span, setSpan] = useState<Span>('day');
+  const [span, setSpan] = useInputState<Span>('day');
   const [own, setOwn] = useState({ from: '', to: '' });
-  const [group, setGroup] = useState<string>('model');
-  const [tag, setTag] = useState('');
+  const [group, setGroup] = useInputState<string>('model');
+  const [tag, setTag] = useInputState('');
   const [{ range, tagName }] = useDebouncedValue({ range: own, tagName: tag.trim() }, TYPED_MS);
   const now = useNow(MINUTE_MS);
   const { from, to } = timesOf(span, range, now);
@@ -50,12 +50,7 @@ export default function Usage() {
   return (
     <Page title="Usage">
       <Group align="end">
-        <NativeSelect
-          label="Time"
-          data={SPAN_CHOICES}
-          value={span}
-          onChange={(event) => setSpan(event.currentTarget.value as Span)}
-        />
+        <NativeSelect label="Time" data={SPAN_CHOICES} value={span} onChange={setSpan} />
         {span === 'own' && (
           <>
             <MomentInput
@@ -72,19 +67,9 @@ export default function Usage() {
             />
           </>
         )}
-        <NativeSelect
-          label="Group by"
-          data={[...USAGE_GROUPS, 'tag']}
-          value={group}
-          onChange={(event) => setGroup(event.currentTarget.value)}
-        />
+        <NativeSelect label="Group by" data={[...USAGE_GROUPS, 'tag']} value={group} onChange={setGroup} />
         {group === 'tag' && (
-          <TextInput
-            label="Name of the tag"
-            placeholder="team"
-            value={tag}
-            onChange={(event) => setTag(event.currentTarget.value)}
-          />
+          <TextInput label="Name of the tag" placeholder="team" value={tag} onChange={setTag} />
         )}
       </Group>
       {/* A key each: figures of another time or group are never shown in their place. */}

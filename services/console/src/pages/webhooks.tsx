@@ -1,5 +1,6 @@
 // Webhooks: where events are sent, and how the last deliveries went.
 import { Button, Group, MultiSelect, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { useInputState } from '@mantine/hooks';
 import {
   EVENTS,
   type WebhookDelivery,
@@ -209,9 +210,9 @@ function Deliveries({ id }: { id: string }) {
 }
 
 function CreateWebhook({ onCreated }: { onCreated: (webhook: WebhookWithSecret) => void }) {
-  const [url, setUrl] = useState('');
+  const [url, setUrl] = useInputState('');
   const [events, setEvents] = useState<string[]>(['*']);
-  const [description, setDescription] = useState('');
+  const [description, setDescription] = useInputState('');
   const create = async (post: Post) => {
     const body = { url, events, ...(description === '' ? {} : { description }) };
     onCreated(await post<WebhookWithSecret>('/v1/webhooks', body));
@@ -224,7 +225,7 @@ function CreateWebhook({ onCreated }: { onCreated: (webhook: WebhookWithSecret) 
         label="Address"
         placeholder="https://example.com/hooks"
         value={url}
-        onChange={(event) => setUrl(event.currentTarget.value)}
+        onChange={setUrl}
         required
         data-autofocus
       />
@@ -236,11 +237,7 @@ function CreateWebhook({ onCreated }: { onCreated: (webhook: WebhookWithSecret) 
         onChange={setEvents}
         searchable
       />
-      <TextInput
-        label="What it is for"
-        value={description}
-        onChange={(event) => setDescription(event.currentTarget.value)}
-      />
+      <TextInput label="What it is for" value={description} onChange={setDescription} />
     </WorkForm>
   );
 }

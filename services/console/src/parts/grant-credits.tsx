@@ -1,5 +1,6 @@
 // Grants credits to this org, or to another one.
 import { NumberInput, TextInput } from '@mantine/core';
+import { useInputState } from '@mantine/hooks';
 import { useState } from 'react';
 import { type Post, refresh } from '../api/client.ts';
 import { WorkForm } from './action.tsx';
@@ -12,7 +13,7 @@ interface GrantCreditsProps {
 
 export function GrantCredits({ path, onGranted }: GrantCreditsProps) {
   const [amount, setAmount] = useState<number | string>(10);
-  const [reason, setReason] = useState('');
+  const [reason, setReason] = useInputState('');
   const grant = async (post: Post) => {
     await post(path, { amount: Number(amount), reason });
     await refresh('/v1/account', '/v1/credits', '/v1/orgs');
@@ -29,12 +30,7 @@ export function GrantCredits({ path, onGranted }: GrantCreditsProps) {
         required
         data-autofocus
       />
-      <TextInput
-        label="Reason"
-        value={reason}
-        onChange={(event) => setReason(event.currentTarget.value)}
-        required
-      />
+      <TextInput label="Reason" value={reason} onChange={setReason} required />
     </WorkForm>
   );
 }

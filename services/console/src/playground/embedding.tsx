@@ -1,5 +1,6 @@
 // Embeddings compared: how alike each pair of texts is.
 import { Textarea } from '@mantine/core';
+import { useInputState } from '@mantine/hooks';
 import { useState } from 'react';
 import { DataTable } from '../parts/show.tsx';
 import { ModelChoice, OneCall, type TypeProps } from './model-trial.tsx';
@@ -11,7 +12,7 @@ interface Compared {
 
 export default function Embedding({ models }: TypeProps) {
   const [model, setModel] = useState(models[0]?.id ?? '');
-  const [text, setText] = useState('heavy rain\na strong wind\nrenting a computer');
+  const [text, setText] = useInputState('heavy rain\na strong wind\nrenting a computer');
   const input = text.split('\n').filter((line) => line.trim() !== '');
   return (
     <OneCall
@@ -24,13 +25,7 @@ export default function Embedding({ models }: TypeProps) {
       fields={
         <>
           <ModelChoice models={models} value={model} onChange={setModel} />
-          <Textarea
-            label="Texts, one a line"
-            value={text}
-            onChange={(event) => setText(event.currentTarget.value)}
-            autosize
-            minRows={3}
-          />
+          <Textarea label="Texts, one a line" value={text} onChange={setText} autosize minRows={3} />
         </>
       }
     >

@@ -1,5 +1,5 @@
 import { Image, SimpleGrid, TextInput } from '@mantine/core';
-import { useState } from 'react';
+import { useInputState } from '@mantine/hooks';
 import { OneCall, type TypeProps } from './model-trial.tsx';
 import { PromptFields, usePrompted } from './prompt-fields.tsx';
 
@@ -9,7 +9,7 @@ interface Drawn {
 
 export default function DrawImage({ models }: TypeProps) {
   const [prompted, setPrompted] = usePrompted(models, 'two red boats on the sea');
-  const [size, setSize] = useState('512x512');
+  const [size, setSize] = useInputState('512x512');
   return (
     <OneCall
       action="Draw"
@@ -23,7 +23,7 @@ export default function DrawImage({ models }: TypeProps) {
           <TextInput
             label="Size"
             value={size}
-            onChange={(event) => setSize(event.currentTarget.value)}
+            onChange={setSize}
             description="Width x height; empty: the model chooses"
           />
         </>

@@ -1,4 +1,5 @@
 import { Textarea, TextInput } from '@mantine/core';
+import { useInputState } from '@mantine/hooks';
 import { useState } from 'react';
 import { DataTable } from '../parts/show.tsx';
 import { ModelChoice, OneCall, type TypeProps } from './model-trial.tsx';
@@ -10,8 +11,8 @@ interface Ranked {
 
 export default function Rerank({ models }: TypeProps) {
   const [model, setModel] = useState(models[0]?.id ?? '');
-  const [query, setQuery] = useState('renting a computer');
-  const [text, setText] = useState(
+  const [query, setQuery] = useInputState('renting a computer');
+  const [text, setText] = useInputState(
     'Bread is baked from flour.\nComputers are rented by the minute.\nIt rains.',
   );
   const documents = text.split('\n').filter((line) => line.trim() !== '');
@@ -26,19 +27,8 @@ export default function Rerank({ models }: TypeProps) {
       fields={
         <>
           <ModelChoice models={models} value={model} onChange={setModel} />
-          <TextInput
-            label="Query"
-            value={query}
-            onChange={(event) => setQuery(event.currentTarget.value)}
-            required
-          />
-          <Textarea
-            label="Documents, one a line"
-            value={text}
-            onChange={(event) => setText(event.currentTarget.value)}
-            autosize
-            minRows={3}
-          />
+          <TextInput label="Query" value={query} onChange={setQuery} required />
+          <Textarea label="Documents, one a line" value={text} onChange={setText} autosize minRows={3} />
         </>
       }
     >

@@ -1,11 +1,12 @@
 import { Textarea, TextInput } from '@mantine/core';
+import { useInputState } from '@mantine/hooks';
 import { useEffect, useState } from 'react';
 import { ModelChoice, OneCall, type TypeProps } from './model-trial.tsx';
 
 export default function Speech({ models }: TypeProps) {
   const [model, setModel] = useState(models[0]?.id ?? '');
-  const [input, setInput] = useState('Seven three nine one');
-  const [voice, setVoice] = useState('alloy');
+  const [input, setInput] = useInputState('Seven three nine one');
+  const [voice, setVoice] = useInputState('alloy');
   return (
     <OneCall
       action="Speak"
@@ -16,18 +17,8 @@ export default function Speech({ models }: TypeProps) {
       fields={
         <>
           <ModelChoice models={models} value={model} onChange={setModel} />
-          <Textarea
-            label="Text"
-            value={input}
-            onChange={(event) => setInput(event.currentTarget.value)}
-            required
-          />
-          <TextInput
-            label="Voice"
-            value={voice}
-            onChange={(event) => setVoice(event.currentTarget.value)}
-            required
-          />
+          <Textarea label="Text" value={input} onChange={setInput} required />
+          <TextInput label="Voice" value={voice} onChange={setVoice} required />
         </>
       }
     >

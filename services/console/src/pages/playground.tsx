@@ -1,10 +1,10 @@
 // One part for each type of model.
 import { Tabs } from '@mantine/core';
 import { MODEL_TYPES, type ModelType } from '@switchyard/contracts';
-import { type ComponentType, Suspense, useState } from 'react';
+import { type ComponentType, useState } from 'react';
 import { loadLater } from '../parts/load-later.ts';
-import { Loading, Page } from '../parts/state.tsx';
-import { type TypeProps, WithModels } from '../playground/model-trial.tsx';
+import { Page } from '../parts/state.tsx';
+import { type TypeProps, WithModel } from '../playground/model-trial.tsx';
 
 const PARTS: Record<ModelType, { label: string; Part: ComponentType<TypeProps> }> = {
   language: { label: 'Chat', Part: loadLater(() => import('../playground/chat.tsx')) },
@@ -41,22 +41,11 @@ export default function Playground() {
             </Tabs.Tab>
           ))}
         </Tabs.List>
-        {TYPES.map((one) => {
-          const { Part } = PARTS[one];
-          return (
-            <Tabs.Panel key={one} value={one} maw={820}>
-              {opened.includes(one) && (
-                <WithModels type={one}>
-                  {(models) => (
-                    <Suspense fallback={<Loading />}>
-                      <Part models={models} />
-                    </Suspense>
-                  )}
-                </WithModels>
-              )}
-            </Tabs.Panel>
-          );
-        })}
+        {TYPES.map((one) => (
+          <Tabs.Panel key={one} value={one} maw={820}>
+            {opened.includes(one) && <WithModel type={one} Part={PARTS[one].Part} />}
+          </Tabs.Panel>
+        ))}
       </Tabs>
     </Page>
   );

@@ -16,7 +16,7 @@ import { call } from '../api/client.ts';
 import { type ChatAnswer, chatAnswers, NO_ANSWER } from './chat-answer.ts';
 import { ChatMessage, ToolResults } from './chat-messages.tsx';
 import type { ContentPart, Message } from './model-messages.ts';
-import { Cost, ModelChoice, ModelTrial, type TypeProps, useRun } from './model-trial.tsx';
+import { Cost, ModelTrial, type TypeProps, useRun } from './model-trial.tsx';
 
 const PATH = '/v1/chat/completions';
 const TOOLS = [
@@ -30,8 +30,7 @@ const TOOLS = [
   },
 ];
 
-export default function Chat({ models }: TypeProps) {
-  const [model, setModel] = useState(models[0]?.id ?? '');
+export default function Chat({ model, models }: TypeProps) {
   const [fallbacks, setFallbacks] = useState<string[]>([]);
   const [tools, setTools] = useState<string | null>(null);
   const [text, setText] = useState('What is 6 * 7?');
@@ -72,18 +71,15 @@ export default function Chat({ models }: TypeProps) {
       disabled={!canSend}
       fields={
         <>
-          <Group grow align="start">
-            <ModelChoice models={models} value={model} onChange={setModel} />
-            <MultiSelect
-              label="Fallbacks"
-              description="Asked in order when the model cannot answer"
-              inputWrapperOrder={['label', 'input', 'description', 'error']}
-              data={models.map(({ id }) => id).filter((id) => id !== model)}
-              value={fallbacks}
-              onChange={setFallbacks}
-              placeholder={fallbacks.length === 0 ? 'none' : ''}
-            />
-          </Group>
+          <MultiSelect
+            label="Fallbacks"
+            description="Asked in order when the model cannot answer"
+            inputWrapperOrder={['label', 'input', 'description', 'error']}
+            data={models.map(({ id }) => id).filter((id) => id !== model)}
+            value={fallbacks}
+            onChange={setFallbacks}
+            placeholder={fallbacks.length === 0 ? 'none' : ''}
+          />
           <Textarea
             label="Message"
             value={text}

@@ -3,7 +3,7 @@ import { JsonInput, Text } from '@mantine/core';
 import { useState } from 'react';
 import { Panel } from '../parts/state.tsx';
 import { chancesOf, type DecisionAnswer } from './decision-chances.ts';
-import { ModelChoice, OneCall, type TypeProps } from './model-trial.tsx';
+import { OneCall, type TypeProps } from './model-trial.tsx';
 
 const STATE = { text: 'The parcel never arrived. I want my money back!', amount: 120 };
 const QUESTIONS = {
@@ -21,8 +21,7 @@ interface Decided {
   readonly answers: Record<string, DecisionAnswer>;
 }
 
-export default function Decisions({ models }: TypeProps) {
-  const [model, setModel] = useState(models[0]?.id ?? '');
+export default function Decisions({ model }: TypeProps) {
   const [state, setState] = useState(pretty(STATE));
   const [questions, setQuestions] = useState(pretty(QUESTIONS));
   const [body, valid] = bodyOf(model, state, questions);
@@ -36,7 +35,6 @@ export default function Decisions({ models }: TypeProps) {
       read={(answer): Promise<Decided> => answer.json()}
       fields={
         <>
-          <ModelChoice models={models} value={model} onChange={setModel} />
           <JsonInput
             label="Situation"
             value={state}

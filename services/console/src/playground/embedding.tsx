@@ -1,17 +1,15 @@
 // Embeddings compared: how alike each pair of texts is.
 import { Textarea } from '@mantine/core';
 import { useInputState } from '@mantine/hooks';
-import { useState } from 'react';
 import { DataTable } from '../parts/show.tsx';
-import { ModelChoice, OneCall, type TypeProps } from './model-trial.tsx';
+import { OneCall, type TypeProps } from './model-trial.tsx';
 
 interface Compared {
   readonly texts: readonly string[];
   readonly data: readonly { embedding: readonly number[] }[];
 }
 
-export default function Embedding({ models }: TypeProps) {
-  const [model, setModel] = useState(models[0]?.id ?? '');
+export default function Embedding({ model }: TypeProps) {
   const [text, setText] = useInputState('heavy rain\na strong wind\nrenting a computer');
   const input = text.split('\n').filter((line) => line.trim() !== '');
   return (
@@ -22,12 +20,7 @@ export default function Embedding({ models }: TypeProps) {
       body={{ model, input }}
       disabled={input.length === 0}
       read={async (answer): Promise<Compared> => ({ ...(await answer.json()), texts: input })}
-      fields={
-        <>
-          <ModelChoice models={models} value={model} onChange={setModel} />
-          <Textarea label="Texts, one a line" value={text} onChange={setText} autosize minRows={3} />
-        </>
-      }
+      fields={<Textarea label="Texts, one a line" value={text} onChange={setText} autosize minRows={3} />}
     >
       {(compared) => <Similarities {...compared} />}
     </OneCall>

@@ -1,25 +1,24 @@
-import { Image, SimpleGrid, TextInput } from '@mantine/core';
+import { Image, SimpleGrid, Textarea, TextInput } from '@mantine/core';
 import { useInputState } from '@mantine/hooks';
 import { OneCall, type TypeProps } from './model-trial.tsx';
-import { PromptFields, usePrompted } from './prompt-fields.tsx';
 
 interface Drawn {
   readonly data: readonly { b64_json: string }[];
 }
 
-export default function DrawImage({ models }: TypeProps) {
-  const [prompted, setPrompted] = usePrompted(models, 'two red boats on the sea');
+export default function DrawImage({ model }: TypeProps) {
+  const [prompt, setPrompt] = useInputState('two red boats on the sea');
   const [size, setSize] = useInputState('512x512');
   return (
     <OneCall
       action="Draw"
       type="image"
       path="/v1/images/generations"
-      body={{ ...prompted, ...(size === '' ? {} : { size }) }}
+      body={{ model, prompt, ...(size === '' ? {} : { size }) }}
       read={(answer): Promise<Drawn> => answer.json()}
       fields={
         <>
-          <PromptFields models={models} value={prompted} onChange={setPrompted} />
+          <Textarea label="Prompt" value={prompt} onChange={setPrompt} required />
           <TextInput
             label="Size"
             value={size}
@@ -35,7 +34,7 @@ export default function DrawImage({ models }: TypeProps) {
             <Image
               key={image.slice(0, 64)}
               src={`data:${mediaTypeOf(image)};base64,${image}`}
-              alt={`${prompted.prompt}, ${at + 1}`}
+              alt={`${prompt}, ${at + 1}`}
               radius="md"
             />
           ))}

@@ -1,52 +1,49 @@
 // What the eight parts of the playground share: the choice of a model, a run with its state, and the call as code.
 import { Button, Group, NativeSelect, SegmentedControl, Stack, Text } from '@mantine/core';
+import { useInputState } from '@mantine/hooks';
 import type { ModelObject, ModelType } from '@switchyard/contracts';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ComponentType, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { call, useGet } from '../api/client.ts';
 import { Code, dollars } from '../parts/show.tsx';
-import { Empty, Failure, Loaded } from '../parts/state.tsx';
+import { Empty, Failure, Loaded, Loading } from '../parts/state.tsx';
 import { CODE_KINDS, type CodeKind, type ShownCall } from './call-code.ts';
 
 export interface TypeProps {
+  /** Id of the one that is chosen. */
+  readonly model: string;
   readonly models: readonly ModelObject[];
 }
 
-/** Loads the models of a type that can be called here. */
-export function WithModels({
-  type,
-  children,
-}: {
-  type: ModelType;
-  children: (models: ModelObject[]) => ReactNode;
-}) {
+/** The choice of a model that can be called here, and the part that tries it. */
+export function WithModel({ type, Part }: { type: ModelType; Part: ComponentType<TypeProps> }) {
   const models = useGet<{ data: ModelObject[] }>('/v1/models');
+  const [chosen, setChosen] = useInputState('');
   return (
     <Loaded of={models}>
       {({ data }) => {
         const usable = data.filter((model) => model.type === type && model.available);
-        if (usable.length > 0) return children(usable);
+        const { id: model } = usable.find(({ id }) => id === chosen) ?? usable[0] ?? {};
+        if (model === undefined)
+          return (
+            <Empty title="No model of this type can be called here">
+              The page Models shows which variable to set for each.
+            </Empty>
+          );
         return (
-          <Empty title="No model of this type can be called here">
-            The page Models shows which variable to set for each.
-          </Empty>
+          <Stack gap="sm">
+            <NativeSelect
+              label="Model"
+              data={usable.map(({ id }) => id)}
+              value={model}
+              onChange={setChosen}
+            />
+            <Suspense fallback={<Loading />}>
+              <Part model={model} models={usable} />
+            </Suspense>
+          </Stack>
         );
       }}
     </Loaded>
-  );
-}
-
-export function ModelChoice({
-  models,
-  value,
-  onChange,
-}: TypeProps & { value: string; onChange: (id: string) => void }) {
-  return (
-    <NativeSelect
-      label="Model"
-      data={models.map(({ id }) => id)}
-      value={value}
-      onChange={(event) => onChange(event.currentTarget.value)}
-    />
   );
 }
 

@@ -1,16 +1,14 @@
 import { Textarea, TextInput } from '@mantine/core';
 import { useInputState } from '@mantine/hooks';
-import { useState } from 'react';
 import { DataTable } from '../parts/show.tsx';
-import { ModelChoice, OneCall, type TypeProps } from './model-trial.tsx';
+import { OneCall, type TypeProps } from './model-trial.tsx';
 
 interface Ranked {
   readonly results: readonly { index: number; relevance_score: number }[];
   readonly documents: readonly string[];
 }
 
-export default function Rerank({ models }: TypeProps) {
-  const [model, setModel] = useState(models[0]?.id ?? '');
+export default function Rerank({ model }: TypeProps) {
   const [query, setQuery] = useInputState('renting a computer');
   const [text, setText] = useInputState(
     'Bread is baked from flour.\nComputers are rented by the minute.\nIt rains.',
@@ -26,7 +24,6 @@ export default function Rerank({ models }: TypeProps) {
       read={async (answer): Promise<Ranked> => ({ ...(await answer.json()), documents })}
       fields={
         <>
-          <ModelChoice models={models} value={model} onChange={setModel} />
           <TextInput label="Query" value={query} onChange={setQuery} required />
           <Textarea label="Documents, one a line" value={text} onChange={setText} autosize minRows={3} />
         </>

@@ -1,10 +1,9 @@
 import { Textarea, TextInput } from '@mantine/core';
 import { useInputState } from '@mantine/hooks';
-import { useEffect, useState } from 'react';
-import { ModelChoice, OneCall, type TypeProps } from './model-trial.tsx';
+import { useEffect } from 'react';
+import { OneCall, type TypeProps } from './model-trial.tsx';
 
-export default function Speech({ models }: TypeProps) {
-  const [model, setModel] = useState(models[0]?.id ?? '');
+export default function Speech({ model }: TypeProps) {
   const [input, setInput] = useInputState('Seven three nine one');
   const [voice, setVoice] = useInputState('alloy');
   return (
@@ -16,7 +15,6 @@ export default function Speech({ models }: TypeProps) {
       read={async (answer) => URL.createObjectURL(await answer.blob())}
       fields={
         <>
-          <ModelChoice models={models} value={model} onChange={setModel} />
           <Textarea label="Text" value={input} onChange={setInput} required />
           <TextInput label="Voice" value={voice} onChange={setVoice} required />
         </>

@@ -2,10 +2,9 @@
 import { Button, FileInput, Group, Paper, Text } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
 import { Failure } from '../parts/state.tsx';
-import { ModelChoice, OneCall, type TypeProps } from './model-trial.tsx';
+import { OneCall, type TypeProps } from './model-trial.tsx';
 
-export default function Transcription({ models }: TypeProps) {
-  const [model, setModel] = useState(models[0]?.id ?? '');
+export default function Transcription({ model }: TypeProps) {
   const [file, setFile] = useState<File | null>(null);
   const form = () => {
     const made = new FormData();
@@ -24,7 +23,6 @@ export default function Transcription({ models }: TypeProps) {
       read={(answer): Promise<{ text: string }> => answer.json()}
       fields={
         <>
-          <ModelChoice models={models} value={model} onChange={setModel} />
           <FileInput
             label="Audio"
             placeholder="Choose a file"

@@ -1,20 +1,20 @@
 // A video is a job: it is shown when it is there.
-import { Badge, Group, NumberInput, Stack, Text } from '@mantine/core';
+import { Badge, Group, NumberInput, Stack, Text, Textarea } from '@mantine/core';
+import { useInputState } from '@mantine/hooks';
 import type { VideoObject } from '@switchyard/contracts';
 import { useState } from 'react';
 import { json, useGet } from '../api/client.ts';
 import { Failure } from '../parts/state.tsx';
 import { Cost, ModelTrial, type TypeProps, useRun } from './model-trial.tsx';
-import { PromptFields, usePrompted } from './prompt-fields.tsx';
 
 const PENDING_MS = 3_000;
 
-export default function FilmVideo({ models }: TypeProps) {
-  const [prompted, setPrompted] = usePrompted(models, 'a red boat on the sea');
+export default function FilmVideo({ model }: TypeProps) {
+  const [prompt, setPrompt] = useInputState('a red boat on the sea');
   const [duration, setDuration] = useState<number | string>(1);
   const run = useRun<VideoObject>();
   const path = '/v1/videos/generations';
-  const body = { ...prompted, duration: Number(duration) };
+  const body = { model, prompt, duration: Number(duration) };
   return (
     <ModelTrial
       run={run}
@@ -25,7 +25,7 @@ export default function FilmVideo({ models }: TypeProps) {
       body={body}
       fields={
         <>
-          <PromptFields models={models} value={prompted} onChange={setPrompted} />
+          <Textarea label="Prompt" value={prompt} onChange={setPrompt} required />
           <NumberInput
             label="Seconds"
             value={duration}

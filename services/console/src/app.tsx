@@ -5,8 +5,7 @@ import { useEffect, useState } from 'react';
 import { ApiError, signIn, whenSignedOut } from './api/client.ts';
 import { followEvents } from './api/live.ts';
 import { SessionContext } from './api/session.ts';
-import { ReplaceSession } from './pages/replace-session.tsx';
-import { SignIn } from './pages/sign-in.tsx';
+import { EntryCard, ReplaceSession, SignIn } from './pages/entry.tsx';
 import { Failure } from './parts/state.tsx';
 import { Shell } from './shell.tsx';
 
@@ -59,10 +58,9 @@ export function App() {
   useEffect(() => (mayFollow ? followEvents() : undefined), [mayFollow]);
   if (failure)
     return (
-      <Center mih="100vh" p="md" component="main">
-        <title>Sign in · Switchyard</title>
+      <EntryCard title="Switchyard">
         <Failure error={failure} again={begin} />
-      </Center>
+      </EntryCard>
     );
   if (session === undefined)
     return (

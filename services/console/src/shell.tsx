@@ -8,6 +8,7 @@ import {
   Group,
   NavLink,
   Text,
+  useComputedColorScheme,
   useMantineColorScheme,
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
@@ -119,9 +120,8 @@ function LiveBadge() {
 
 function Account({ isLeaving, onLeave }: { isLeaving: boolean; onLeave: () => void }) {
   const { key } = useSession();
-  const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const isDark =
-    colorScheme === 'dark' || (colorScheme === 'auto' && matchMedia('(prefers-color-scheme: dark)').matches);
+  const { setColorScheme } = useMantineColorScheme();
+  const isDark = useComputedColorScheme('light') === 'dark';
   return (
     <Group gap="xs" wrap="nowrap">
       <Text size="sm" c="dimmed" visibleFrom="md">

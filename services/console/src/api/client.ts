@@ -208,19 +208,19 @@ export function whenSignedOut(listener: () => void): void {
 }
 
 /** Sends a form and reports the share that was sent: `fetch` cannot. */
-export function upload(path: string, body: FormData | Blob, onShare: (share: number) => void): Promise<void> {
-  return withToken(path, (token) => sendFile(path, token, body, onShare));
+export function upload(path: string, form: FormData, onShare: (share: number) => void): Promise<void> {
+  return withToken(path, (token) => sendForm(path, token, form, onShare));
 }
 
-function sendFile(
+function sendForm(
   path: string,
   token: string,
-  body: FormData | Blob,
+  form: FormData,
   onShare: (share: number) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
-    request.open(body instanceof FormData ? 'POST' : 'PUT', path);
+    request.open('POST', path);
     request.setRequestHeader(CSRF_HEADER, token);
     request.upload.onprogress = ({ loaded, total }) => onShare(total === 0 ? 0 : loaded / total);
     request.onerror = () => reject(connectionLost());
@@ -228,6 +228,6 @@ function sendFile(
       if (request.status < 300) return resolve();
       reject(refusalOf(path, request.status, request.responseText));
     };
-    request.send(body);
+    request.send(form);
   });
 }

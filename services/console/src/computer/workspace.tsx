@@ -3,7 +3,7 @@ import { Anchor, Breadcrumbs, Button, FileButton, Group, Paper, Stack, Text, Tex
 import { useInputState } from '@mantine/hooks';
 import type { WorkspaceEntry, WorkspaceFolder } from '@switchyard/contracts';
 import { type DragEvent, useState } from 'react';
-import { ApiError, call, refresh, upload, useGet } from '../api/client.ts';
+import { ApiError, call, refresh, useGet } from '../api/client.ts';
 import type { TabProps } from '../pages/computer.tsx';
 import { Confirm, useWork } from '../parts/action.tsx';
 import { Download } from '../parts/download.tsx';
@@ -31,7 +31,8 @@ export default function Workspace({ id }: TabProps) {
   const send = (files: readonly File[]) =>
     void work.run(async () => {
       try {
-        for (const file of files) await upload(filesOf(id, join(path, file.name)), file, () => {});
+        for (const file of files)
+          await call(filesOf(id, join(path, file.name)), { method: 'PUT', body: file });
       } finally {
         await changed();
       }

@@ -1,5 +1,5 @@
 // Stored files: upload with progress, download, delete, copy to a computer.
-import { Button, FileButton, Group, NativeSelect, Progress, Stack, Text, TextInput } from '@mantine/core';
+import { Button, FileButton, Group, NativeSelect, Progress, Text, TextInput } from '@mantine/core';
 import { useInputState } from '@mantine/hooks';
 import {
   type ComputerObject,
@@ -14,7 +14,7 @@ import { call, type Post, refresh, upload, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
 import { Confirm, Dialog, useWork, WorkForm } from '../parts/action.tsx';
 import { Download } from '../parts/download.tsx';
-import { bytes, DataTable, When } from '../parts/show.tsx';
+import { bytes, DataTable, Named, When } from '../parts/show.tsx';
 import { Empty, Failure, Loaded, Page } from '../parts/state.tsx';
 
 export default function Files() {
@@ -87,14 +87,7 @@ function FileTable({ rows, mayWrite }: { rows: readonly FileObject[]; mayWrite: 
       columns={[
         {
           title: 'Name',
-          show: ({ filename, id }) => (
-            <Stack gap={0}>
-              <Text size="sm">{filename}</Text>
-              <Text size="xs" c="dimmed" ff="monospace">
-                {id}
-              </Text>
-            </Stack>
-          ),
+          show: ({ filename, id }) => <Named name={filename} id={id} />,
         },
         { title: 'Size', number: true, show: (file) => bytes(file.bytes) },
         { title: 'Type', show: ({ media_type }) => media_type },

@@ -67,16 +67,10 @@ interface ConfirmProps extends Omit<ButtonProps, 'children'> {
 
 /** A button that asks for confirmation first. */
 export function Confirm({ label, question, work, ...button }: ConfirmProps) {
-  const [opened, { open, close }] = useDisclosure(false);
   return (
-    <>
-      <Button variant="light" color="red" size="compact-sm" {...button} onClick={open}>
-        {label}
-      </Button>
-      <Modal opened={opened} onClose={close} title={label} closeButtonProps={{ 'aria-label': 'Close' }}>
-        <Confirmation label={label} question={question} work={work} onClose={close} />
-      </Modal>
-    </>
+    <Dialog label={label} title={label} variant="light" color="red" size="compact-sm" {...button}>
+      {(close) => <Confirmation label={label} question={question} work={work} onClose={close} />}
+    </Dialog>
   );
 }
 

@@ -1,12 +1,10 @@
 // A streamed chat completion, put together from its chunks.
+import type { chatCompletionChunk } from '@switchyard/contracts';
 import { serverEvents } from '../api/server-events.ts';
 import type { ToolCall } from './model-messages.ts';
 
-interface ChatUsage {
-  readonly cost?: number;
-  readonly prompt_tokens?: number;
-  readonly completion_tokens?: number;
-}
+type Chunk = (typeof chatCompletionChunk)['_output'] & { error?: { message: string } };
+type ToolCallDelta = NonNullable<Chunk['choices'][number]['delta']['tool_calls']>[number];
 
 /** What has been received of an answer so far. */
 export interface ChatAnswer {
@@ -14,21 +12,7 @@ export interface ChatAnswer {
   readonly toolCalls: readonly ToolCall[];
   /** The model that answers: a fallback, if the first one could not. */
   readonly model: string | null;
-  readonly usage: ChatUsage | null;
-}
-
-interface Chunk {
-  readonly model?: string;
-  readonly choices?: readonly {
-    delta?: { content?: string | null; tool_calls?: readonly ToolCallDelta[] };
-  }[];
-  readonly usage?: ChatUsage | null;
-  readonly error?: { message: string };
-}
-interface ToolCallDelta {
-  readonly index: number;
-  readonly id?: string;
-  readonly function?: { name?: string; arguments?: string };
+  readonly usage: Chunk['usage'] | null;
 }
 
 export const NO_ANSWER: ChatAnswer = { text: '', toolCalls: [], model: null, usage: null };
@@ -51,7 +35,7 @@ export async function* chatAnswers(response: Response): AsyncGenerator<ChatAnswe
   }
 }
 
-function withDelta(calls: readonly ToolCall[], { index, id, function: part }: ToolCallDelta): ToolCall[] {
+function withDelta(calls: readonly ToolCall[], { index = 0, id, function: part }: ToolCallDelta): ToolCall[] {
   const before = calls[index] ?? { id: '', type: 'function', function: { name: '', arguments: '' } };
   const after: ToolCall = {
     ...before,

@@ -1,6 +1,5 @@
 // One computer: commands, files, ports, terminals, and its life.
 import { ComputerFiles } from './computer-files.ts';
-import { ComputerPorts } from './computer-ports.ts';
 import type { Api, ComputerInfo } from './computers.ts';
 import { dataOf, SwitchyardError } from './errors.ts';
 import type { components } from './openapi.ts';
@@ -29,13 +28,31 @@ export type ExecEvent =
   | { type: 'output'; data: Uint8Array }
   | { type: 'exit'; exitCode: number; durationMs: number };
 
+export interface PortLink {
+  /** The address; it needs no key, ends with a slash, and takes WebSockets too. */
+  url: string;
+  /** From then on it opens no new connections. */
+  expiresAt: Date;
+}
+
+export type ComputerPorts = Computer['ports'];
+
 export class Computer implements AsyncDisposable {
   readonly id: string;
   readonly name: string;
   /** The computer as it was when it was created or found; `getInfo` returns it as it is now. */
   readonly info: ComputerInfo;
   readonly files: ComputerFiles;
-  readonly ports: ComputerPorts;
+  /** Servers in the computer. */
+  readonly ports = {
+    /** Returns an address of a port for browsers and for people without a key. */
+    link: async (port: number, { minutes }: { minutes?: number } = {}): Promise<PortLink> => {
+      const body = { port, ...(minutes === undefined ? {} : { minutes }) };
+      const link = this.#api.POST('/v1/computers/{id}/links', { ...this.#path(), body });
+      const { url, expires_at } = await dataOf(link);
+      return { url, expiresAt: new Date(expires_at) };
+    },
+  };
   readonly #api: Api;
 
   constructor(api: Api, info: ComputerInfo) {
@@ -45,7 +62,6 @@ export class Computer implements AsyncDisposable {
     this.name = name;
     this.info = info;
     this.files = new ComputerFiles(api, id);
-    this.ports = new ComputerPorts(api, id);
   }
 
   /**

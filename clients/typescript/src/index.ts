@@ -1,7 +1,13 @@
 /** The TypeScript client of Switchyard: the whole API with types, and computers as objects. */
-export { Computer, type ExecEvent, type ExecOptions, type ExecResult } from './computer.ts';
+export {
+  Computer,
+  type ComputerPorts,
+  type ExecEvent,
+  type ExecOptions,
+  type ExecResult,
+  type PortLink,
+} from './computer.ts';
 export type { ComputerFiles, FileContent, FolderEntry, WrittenFile } from './computer-files.ts';
-export type { ComputerPorts, PortLink } from './computer-ports.ts';
 export {
   type ComputerInfo,
   Computers,

@@ -1,24 +1,20 @@
 """The Python client of Switchyard: the whole API with types, and computers as objects; asynchronous in `aio`."""
 
 from . import types
-from .aio import (
-    AsyncApi,
-    AsyncComputer,
-    AsyncComputerFiles,
-    AsyncComputerPorts,
-    AsyncComputers,
-    AsyncEventStream,
-    AsyncSwitchyard,
-    AsyncTerminal,
-)
+from .aio.api import AsyncApi
+from .aio.client import AsyncSwitchyard
+from .aio.computer import AsyncComputer, AsyncComputerPorts
+from .aio.computers import AsyncComputers
+from .aio.events import AsyncEventStream
+from .aio.files import AsyncComputerFiles
+from .aio.terminal import AsyncTerminal
 from .api import Api
 from .client import Switchyard
-from .computer import Computer
+from .computer import Computer, ComputerPorts
 from .computers import Computers
 from .errors import SwitchyardError
 from .events import EventStream
 from .files import ComputerFiles
-from .ports import ComputerPorts
 from .shapes import ExecEvent, ExecExit, ExecOptions, ExecOutput, ExecResult, ExecStarted, FolderEntry, PortLink
 from .terminal import Terminal
 

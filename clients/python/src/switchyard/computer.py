@@ -6,17 +6,17 @@ from __future__ import annotations
 import codecs
 from collections.abc import Generator
 from contextlib import closing
+from datetime import datetime
 from types import TracebackType
 from typing import Self, Unpack
 
 from .errors import SwitchyardError
-from .shapes import ExecEvent, ExecExit, ExecOptions, ExecOutput, ExecResult, exec_event
+from .shapes import ExecEvent, ExecExit, ExecOptions, ExecOutput, ExecResult, PortLink, exec_event
 from .types import Computer as ComputerInfo
-from .types import ExecRequest
+from .types import CreateLinkRequest, ExecRequest
 from .api import Api
 from .files import ComputerFiles
 from .http import Http
-from .ports import ComputerPorts
 from .terminal import Terminal
 
 
@@ -97,3 +97,19 @@ class Computer:
             if error is None:
                 raise
             error.add_note(f"Computer {self.id} could not be deleted: {failed}")
+
+
+class ComputerPorts:
+    """Servers in a computer."""
+
+    def __init__(self, http: Http, id: str) -> None:
+        self._api = Api(http)
+        self._id = id
+
+    def link(self, port: int, *, minutes: int | None = None) -> PortLink:
+        """Returns an address of a port for browsers and for people without a key."""
+        body: CreateLinkRequest = {"port": port}
+        if minutes is not None:
+            body["minutes"] = minutes
+        link = self._api.create_computer_link(self._id, body)
+        return PortLink(link["url"], datetime.fromisoformat(link["expires_at"]))

@@ -5,17 +5,17 @@ from __future__ import annotations
 import codecs
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from datetime import datetime
 from types import TracebackType
 from typing import Self, Unpack
 
 from ..errors import SwitchyardError
-from ..shapes import ExecEvent, ExecExit, ExecOptions, ExecOutput, ExecResult, exec_event
+from ..shapes import ExecEvent, ExecExit, ExecOptions, ExecOutput, ExecResult, PortLink, exec_event
 from ..types import Computer as ComputerInfo
-from ..types import ExecRequest
+from ..types import CreateLinkRequest, ExecRequest
 from .api import AsyncApi
 from .files import AsyncComputerFiles
 from .http import AsyncHttp
-from .ports import AsyncComputerPorts
 from .terminal import AsyncTerminal
 
 
@@ -96,3 +96,19 @@ class AsyncComputer:
             if error is None:
                 raise
             error.add_note(f"Computer {self.id} could not be deleted: {failed}")
+
+
+class AsyncComputerPorts:
+    """Servers in a computer."""
+
+    def __init__(self, http: AsyncHttp, id: str) -> None:
+        self._api = AsyncApi(http)
+        self._id = id
+
+    async def link(self, port: int, *, minutes: int | None = None) -> PortLink:
+        """Returns an address of a port for browsers and for people without a key."""
+        body: CreateLinkRequest = {"port": port}
+        if minutes is not None:
+            body["minutes"] = minutes
+        link = await self._api.create_computer_link(self._id, body)
+        return PortLink(link["url"], datetime.fromisoformat(link["expires_at"]))

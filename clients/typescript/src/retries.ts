@@ -1,4 +1,5 @@
 // Which requests are sent again, and when: by the same rules as the Python client.
+import { setTimeout as sleep } from 'node:timers/promises';
 
 const KEY = 'idempotency-key';
 const RETRY_DELAY_MS_MIN = 500;
@@ -20,7 +21,7 @@ const NOT_CONNECTED: ReadonlySet<unknown> = new Set([
 
 interface RetryOptions {
   maxRetries: number;
-  waitMsMax?: number | undefined;
+  waitMsMax?: number;
 }
 
 /** Returns a `fetch` that sends a request again when that is safe and makes sense. An upload is sent once. */
@@ -42,7 +43,8 @@ export function retryingFetch({ maxRetries, waitMsMax = WAIT_MS_MAX }: RetryOpti
         delayMs = request.signal.aborted ? null : retries.afterLoss(lost);
         if (delayMs === null) throw lost;
       }
-      await wait(delayMs, request.signal);
+      const { signal } = request;
+      await sleep(delayMs, undefined, { signal }).catch(() => signal.throwIfAborted());
     }
   };
 }
@@ -127,17 +129,4 @@ function isUpload({ headers }: Request): boolean {
 async function errorCodeOf(response: Response): Promise<string | undefined> {
   const body = response.clone().json() as Promise<{ error?: { code?: string } } | null>;
   return (await body.catch(() => null))?.error?.code;
-}
-
-/** @throws the reason of the signal when it is aborted */
-function wait(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms);
-    const onAbort = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-  });
 }

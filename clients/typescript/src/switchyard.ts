@@ -14,8 +14,6 @@ export interface SwitchyardOptions {
   apiKey?: string | undefined;
   /** How often a request is sent again at most; default: 2. */
   maxRetries?: number | undefined;
-  /** Milliseconds for which a repeat waits for the answer of the first request; default: 600,000. */
-  waitMsMax?: number | undefined;
 }
 
 export class Switchyard {
@@ -24,7 +22,7 @@ export class Switchyard {
   readonly api: Client<paths, 'application/json'>;
   readonly computers: Computers;
 
-  constructor({ url, apiKey, maxRetries = MAX_RETRIES_DEFAULT, waitMsMax }: SwitchyardOptions = {}) {
+  constructor({ url, apiKey, maxRetries = MAX_RETRIES_DEFAULT }: SwitchyardOptions = {}) {
     const env = globalThis.process?.env ?? {};
     const key = apiKey ?? env.SWITCHYARD_KEY;
     if (!key) throw new Error('No API key. Pass `apiKey` or set SWITCHYARD_KEY.');
@@ -32,7 +30,7 @@ export class Switchyard {
     this.api = createClient<paths, 'application/json'>({
       baseUrl: this.url,
       headers: { authorization: `Bearer ${key}` },
-      fetch: retryingFetch({ maxRetries, waitMsMax }),
+      fetch: retryingFetch({ maxRetries }),
     });
     this.computers = new Computers(this.api);
   }

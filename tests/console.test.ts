@@ -412,7 +412,8 @@ describe('a key that is limited to one dollar', () => {
     await logs.getByRole('row').filter({ hasText: 'cmp_' }).first().waitFor();
     await rowOf('local/chat').getByRole('link').click();
     await until(() => textOf(page, 'log-cost')).toBe(costs.get('local/chat')?.replace('Cost: ', ''));
-    await page.goBack();
+    await page.getByRole('link', { name: 'All logs' }).click();
+    expect(await page.getByLabel('Tag', { exact: true }).inputValue()).toBe('team:search');
     for (const [width, viewport] of Object.entries(WIDTHS)) {
       await page.setViewportSize(viewport);
       await keepScreenshot(page, `logs-filtered-${width}`);

@@ -2,6 +2,7 @@
 import { Anchor, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import type { LogAttempt, LogEntry } from '@switchyard/contracts';
 import { Link } from 'wouter';
+import { useHistoryState } from 'wouter/use-browser-location';
 import { useGet } from '../api/client.ts';
 import { Code, dollars, Figure, milliseconds, Status, When } from '../parts/show.tsx';
 import { Loaded, Page, Panel } from '../parts/state.tsx';
@@ -13,12 +14,14 @@ const BASIS = {
 };
 
 export default function Log({ id }: { id: string }) {
+  /** Set by the list from which this log was opened. */
+  const listWithFilters = useHistoryState<string | null>();
   const log = useGet<LogEntry>(`/v1/logs/${encodeURIComponent(id)}`);
   return (
     <Page
       title="One call"
       actions={
-        <Anchor component={Link} href="/console/logs" underline="always">
+        <Anchor component={Link} href={listWithFilters || '/console/logs'} underline="always">
           All logs
         </Anchor>
       }

@@ -3,7 +3,7 @@ import { Anchor, Button, Group, NativeSelect, SimpleGrid, Text, TextInput } from
 import { useDebouncedValue } from '@mantine/hooks';
 import { LOG_STATUSES, type LogEntry, MODEL_TYPES } from '@switchyard/contracts';
 import { type InfiniteData, type Query, useInfiniteQuery } from '@tanstack/react-query';
-import { Link, useSearchParams } from 'wouter';
+import { Link, useSearch, useSearchParams } from 'wouter';
 import { json, queries } from '../api/client.ts';
 import { Download } from '../parts/download.tsx';
 import { MomentInput } from '../parts/moment-input.tsx';
@@ -149,6 +149,7 @@ export default function Logs() {
 }
 
 function LogTable({ rows }: { rows: readonly LogEntry[] }) {
+  const search = useSearch();
   return (
     <DataTable
       label="Logs"
@@ -158,14 +159,15 @@ function LogTable({ rows }: { rows: readonly LogEntry[] }) {
         {
           title: 'When',
           show: ({ id, at }) => (
-            <Anchor
-              component={Link}
+            <Link
               href={`/console/logs/${encodeURIComponent(id)}`}
-              size="sm"
-              underline="always"
+              state={search && `/console/logs?${search}`}
+              asChild
             >
-              <When at={at} />
-            </Anchor>
+              <Anchor size="sm" underline="always">
+                <When at={at} />
+              </Anchor>
+            </Link>
           ),
         },
         { title: 'Status', show: ({ status }) => <Status is={status} /> },

@@ -11,7 +11,11 @@ export const theme = createTheme({
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif',
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, monospace',
   cursorType: 'pointer',
-  components: { FileButton: { defaultProps: { inputProps: { onClick: forgetFiles } } } },
+  components: {
+    FileButton: { defaultProps: { inputProps: { onClick: forgetFiles } } },
+    // Its element is a `header`, which would be a second banner of the page.
+    ModalHeader: { defaultProps: { role: 'presentation' } },
+  },
 });
 
 /** A browser reports no change when the same file is chosen again. */

@@ -485,8 +485,7 @@ describe('the command line', () => {
   test.each(['bash', 'zsh', 'fish'])('writes a script that %s can read', async (shell) => {
     const { code, stdout } = await switchyard(['completion', shell]);
     expect(code).toBe(0);
-    for (const word of ['computers', 'image', 'ssh', 'interval', 'minute', 'json', 'help'])
-      expect(stdout).toContain(word);
+    expect(stdout).toContain('switchyard complete --');
     const read = await run(shell, ['-n', '-c', stdout]);
     if (read.code !== NOT_INSTALLED) expect(read).toEqual({ code: 0, stdout: '', stderr: '' });
   });

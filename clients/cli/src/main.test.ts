@@ -90,6 +90,21 @@ test('a created computer is printed although no further request is answered', as
   expect(JSON.parse(stdout)).toEqual({ ...COMPUTER, id: 'cmp_2' });
 });
 
+test.each([
+  ['comput', ['computers']],
+  ['computers ex', ['exec']],
+  ['computers exec --cw', ['--cwd']],
+  ['computers exec --cwd ""', []],
+  ['usage --interval mo', ['month']],
+  ['usage --interval = m', ['minute', 'month']],
+  ['usage --interval =', ['minute', 'hour', 'day', 'month']],
+  ['usage --interval=mo', ['--interval=month']],
+  ['--json completion ""', ['bash', 'zsh', 'fish']],
+])('%s is completed to %j', async (words, completions) => {
+  const { stdout } = await run(`switchyard complete -- ${words} | cut -f 1`);
+  expect(stdout.split('\n').filter(Boolean)).toEqual(completions);
+});
+
 test('a name with control characters is one row of a table, and commands no terminal', async () => {
   const { stdout } = await run('switchyard computers ls');
   expect(stdout.split('\n')).toEqual([

@@ -249,7 +249,6 @@ describe("local/chat's tool calls", () => {
     calculator: { expression: text },
     add: { a: { type: 'number' }, b: { type: 'number' } },
     create_user: { name: text, email: { type: 'string', format: 'email' }, age: { type: 'integer' } },
-    set_light: { room: text, on: { type: 'boolean' } },
   }).map(([name, properties]) => ({
     type: 'function',
     function: { name, parameters: { type: 'object', properties, required: Object.keys(properties) } },
@@ -269,7 +268,6 @@ describe("local/chat's tool calls", () => {
       'create_user',
       { name: 'Ada Lovelace', email: 'ada@example.org', age: 36 },
     ],
-    ['Turn on the light in the kitchen', 'set_light', { room: 'kitchen', on: true }],
   ])('picks among many for %j', async (said, name, args) => {
     const calls = (await chat(said, { tools: toolbox })).choices[0]?.message.tool_calls ?? [];
     expect(calls.map((call) => [call.function.name, JSON.parse(call.function.arguments)])).toEqual([
@@ -371,12 +369,9 @@ describe("local/chat's structured output", () => {
     expect(choices[0]?.message.content).toBe('{"city":"Oslo"}');
   });
 
-  it('makes an object of labels, or of its answer, where there is no schema', async () => {
-    const response_format = { type: 'json_object' };
-    const labelled = await chat('city: Oslo, people: 700000', { response_format });
-    expect(JSON.parse(labelled.choices[0]?.message.content ?? '')).toEqual({ city: 'Oslo', people: 700000 });
-    const plain = await chat('What is 6*7?', { response_format });
-    expect(JSON.parse(plain.choices[0]?.message.content ?? '')).toEqual({ answer: '6*7 = 42' });
+  it('makes an object of its answer where there is no schema', async () => {
+    const { choices } = await chat('What is 6*7?', { response_format: { type: 'json_object' } });
+    expect(JSON.parse(choices[0]?.message.content ?? '')).toEqual({ answer: '6*7 = 42' });
   });
 
   it('refuses a schema that it cannot satisfy, with 400', async () => {

@@ -1,7 +1,6 @@
 // `response_format`: JSON that satisfies the caller's schema, filled from what was said and what tools brought.
 import type { OutputFormat } from './chat-request.ts';
 import type { Conversation } from './conversation.ts';
-import { topicsOf } from './rules/topics.ts';
 import { isSchema, type JsonSchema } from './schema/json-schema.ts';
 import type { FillSchema } from './schema/schema-worker.ts';
 
@@ -17,15 +16,7 @@ export async function structuredOutput(
   const schema = format.type === 'json_schema' ? format.schema : written?.schema;
   const said = conversation.said.replace(written?.source ?? '', '');
   const text = [said, ...conversation.toolResults.map((result) => result.text)].join('\n');
-  const context = {
-    now: conversation.now,
-    freeText: reply,
-    plainText: topicsOf(said).join(' ') || reply,
-    answering: true,
-  };
-  if (schema) return JSON.stringify((await fill({ schema, text, context })).value);
-  const pairs = await fill({ schema: { type: 'object' }, text, context });
-  return JSON.stringify(pairs.found > 0 ? pairs.value : { answer: reply });
+  return JSON.stringify(schema ? await fill({ schema, text, reply }) : { answer: reply });
 }
 
 interface WrittenSchema {

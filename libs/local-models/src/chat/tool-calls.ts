@@ -77,12 +77,8 @@ export async function planToolCalls(
   return calls;
 }
 
-async function plan(tool: Tool, { said, now }: Conversation, fill: FillSchema): Promise<PlannedCall> {
-  const { value } = await fill({
-    schema: { type: 'object', ...tool.parameters },
-    text: said,
-    context: { now, freeText: said, plainText: said, answering: false },
-  });
+async function plan(tool: Tool, { said }: Conversation, fill: FillSchema): Promise<PlannedCall> {
+  const value = await fill({ schema: { type: 'object', ...tool.parameters }, text: said });
   return { name: tool.name, arguments: JSON.stringify(value) };
 }
 

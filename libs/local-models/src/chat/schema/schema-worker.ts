@@ -4,20 +4,20 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { Places } from '@switchyard/service';
 import { LocalRefusal } from '../../local-refusal.ts';
-import type { Filled, JsonSchema } from './json-schema.ts';
-import type { StringContext } from './string-values.ts';
+import type { Json, JsonSchema } from './json-schema.ts';
 
 export interface FillJob {
   schema: JsonSchema;
   text: string;
-  context: StringContext;
+  /** What was answered; undefined: no property asks for it. */
+  reply?: string;
 }
 
 /** Fills the schema from the text. @throws LocalRefusal 400 naming the reason, the signal's reason */
-export type FillSchema = (job: FillJob) => Promise<Filled>;
+export type FillSchema = (job: FillJob) => Promise<Json>;
 
 /** What the thread answers; `refusal` says why the schema cannot be filled. */
-export type FillAnswer = { filled: Filled } | { refusal: string };
+export type FillAnswer = { value: Json } | { refusal: string };
 
 /** Of all schemas of a call, which are one for each tool that it calls. Usual schemas take a few milliseconds. */
 const FILL_MS_MAX = 2_000;
@@ -39,7 +39,7 @@ export class SchemaWorker {
         const startedAt = performance.now();
         const answer = await this.#ask(thread, job, msLeft);
         msLeft = Math.max(0, Math.floor(msLeft - (performance.now() - startedAt)));
-        if ('filled' in answer) return answer.filled;
+        if ('value' in answer) return answer.value;
         const message = `local/chat cannot fill this JSON schema: ${answer.refusal}`;
         throw new LocalRefusal(400, 'invalid_request', message, null);
       });

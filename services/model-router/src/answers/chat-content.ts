@@ -4,13 +4,15 @@
 import { isJsonObject } from '../json/is-json-object.ts';
 
 /** The members that are read; each may be missing. */
-interface ChatChoice {
+export interface ChatChoice {
   text?: unknown;
   delta?: unknown;
   message?: unknown;
   finish_reason?: unknown;
   /** OpenRouter: set when this choice failed. */
   error?: unknown;
+  /** Moonshot: the usage of the answer. */
+  usage?: unknown;
 }
 
 /** The text of a delta; each may be missing. */

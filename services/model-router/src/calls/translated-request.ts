@@ -8,11 +8,12 @@ import {
   ServiceError,
   type Upstream,
 } from '@switchyard/contracts';
+import type { InputTokens } from '../answers/event-stream.ts';
 import { upstreamBody } from '../answers/request-body.ts';
 import type { StreamedAnswer } from '../answers/streamed-answer.ts';
 import type { ChatCompletion } from '../dialects/chat-shapes.ts';
 import type { DialectBody, Translate, Translation } from '../dialects/dialect.ts';
-import type { InputTokens, NativeDialect } from '../dialects/native-dialect.ts';
+import type { NativeDialect } from '../dialects/native-dialect.ts';
 import { NATIVE } from '../dialects/registry.ts';
 import { TranslatedStream } from '../dialects/translated-stream.ts';
 import { parseExactly } from '../json/exact-integers.ts';
@@ -35,12 +36,7 @@ export class TranslatedRequest implements ModelRequest {
   readonly #parsed: DialectBody;
   /** Output tokens that the caller grants to thinking. */
   readonly #thinkingTokens: number;
-  #estimatedInput: number | null = null;
-  /** Estimated once, since a budget asks for the cost of a stream on every chunk. */
-  readonly #inputTokens: InputTokens = () => {
-    this.#estimatedInput ??= inputTokensOf('language', this.#chatJson);
-    return this.#estimatedInput;
-  };
+  readonly #inputTokens: InputTokens = () => inputTokensOf('language', this.#chatJson);
 
   /** @throws ServiceError `invalid_request` */
   constructor(

@@ -1,11 +1,9 @@
 // The interface of a dialect in which bytes pass through to a maker that speaks it, metered from the maker's own usage.
 import type { CatalogModel, ModelCallHead } from '@switchyard/contracts';
+import type { InputTokens } from '../answers/event-stream.ts';
 import type { StreamedAnswer } from '../answers/streamed-answer.ts';
 import type { PricedAnswer } from '../answers/whole-answer.ts';
 import type { DialectBody } from './dialect.ts';
-
-/** The input tokens that the call's hold was computed from, for a maker that does not count. */
-export type InputTokens = () => number;
 
 export interface NativeDialect {
   /** Names of the limit of output tokens; the first is set when the caller sets none. */

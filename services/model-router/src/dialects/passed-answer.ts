@@ -1,6 +1,7 @@
 // A whole answer in a maker's own dialect: its bytes, with our model name, and the cost in its usage.
 import type { CatalogModel } from '@switchyard/contracts';
 import { estimateTokens } from '@switchyard/spending';
+import type { InputTokens } from '../answers/event-stream.ts';
 import { withCost } from '../answers/usage-with-cost.ts';
 import type { PricedAnswer } from '../answers/whole-answer.ts';
 import { isJsonObject } from '../json/is-json-object.ts';
@@ -8,7 +9,6 @@ import { topLevelMembers } from '../json/json-members.ts';
 import { withMembers } from '../json/splice.ts';
 import { readWhole, UnusableAnswer } from '../makers/unusable-answer.ts';
 import { FREE, priceTokens, type TokenUsage } from '../spending/pricing.ts';
-import type { InputTokens } from './native-dialect.ts';
 
 interface CountedAnswer {
   /** The maker's count; null when there is none that can be charged. */
@@ -25,7 +25,11 @@ export function priceAnswer(
   inputTokens: InputTokens,
   { counted, refused, shown }: CountedAnswer,
 ): PricedAnswer {
-  const used = counted ?? estimatedUsage(inputTokens, estimateTokens(body.length));
+  const used = counted ?? {
+    inputTokens: inputTokens(),
+    cachedInputTokens: 0,
+    outputTokens: estimateTokens(body.length),
+  };
   const price = refused ? FREE : priceTokens(model, used);
   const values = [
     ['model', JSON.stringify(model.id)] as const,
@@ -36,10 +40,6 @@ export function priceAnswer(
     price,
     basis: counted ? 'upstream' : 'estimated',
   };
-}
-
-export function estimatedUsage(inputTokens: InputTokens, outputTokens: number): TokenUsage {
-  return { inputTokens: inputTokens(), cachedInputTokens: 0, outputTokens };
 }
 
 /** @throws UnusableAnswer when the answer is no JSON object */

@@ -1,9 +1,9 @@
 // A whole answer of Anthropic.
 import type { CatalogModel } from '@switchyard/contracts';
+import type { InputTokens } from '../../../answers/event-stream.ts';
 import type { PricedAnswer } from '../../../answers/whole-answer.ts';
 import { ReportedError, UnusableAnswer } from '../../../makers/unusable-answer.ts';
 import type { TokenUsage } from '../../../spending/pricing.ts';
-import type { InputTokens } from '../../native-dialect.ts';
 import { parseAnswer, priceAnswer } from '../../passed-answer.ts';
 import { type AnthropicUsage, isNothing, readAnthropicUsage } from './usage.ts';
 

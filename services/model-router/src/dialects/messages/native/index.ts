@@ -4,10 +4,9 @@ import { parseExactly } from '../../../json/exact-integers.ts';
 import { parseMember, topLevelMembers } from '../../../json/json-members.ts';
 import { withMembers } from '../../../json/splice.ts';
 import type { NativeDialect } from '../../native-dialect.ts';
-import { PassedStream } from '../../passed-stream.ts';
 import { isOurs, OURS } from '../thoughts.ts';
 import { finishMessage } from './answer.ts';
-import { MessageEvents } from './stream.ts';
+import { AnthropicStream } from './stream.ts';
 
 export const nativeMessages: NativeDialect = {
   lengths: ['max_tokens'],
@@ -16,8 +15,7 @@ export const nativeMessages: NativeDialect = {
   headers: betaHeader,
   body: (given) => withShownThoughts(withoutOthersThoughts(given)),
   finish: finishMessage,
-  stream: (model, request, inputTokens) =>
-    new PassedStream(model, request, new MessageEvents(model, inputTokens)),
+  stream: (model, request, inputTokens) => new AnthropicStream(model, inputTokens, request.length),
 };
 
 /** Claude Code asks for none to be shown. They could not be counted then when a caller leaves early. */

@@ -1,14 +1,12 @@
 // The events of a stream of Anthropic. Only our model name in message_start and the cost in the last message_delta are
 // written into them.
-import { ANTHROPIC_ERRORS, type CatalogModel, type ServiceError } from '@switchyard/contracts';
+import { ANTHROPIC_ERRORS, type ServiceError } from '@switchyard/contracts';
 import type { EmptyAnswer } from '../../../answers/chat-content.ts';
-import { EVENT_NAMED_ERROR, putUsage } from '../../../answers/sse-events.ts';
+import { EventStream, type ReadEvent, textOf } from '../../../answers/event-stream.ts';
+import { decoded, EVENT_NAMED_ERROR, parseEvent, putUsage } from '../../../answers/sse-events.ts';
 import { withCost } from '../../../answers/usage-with-cost.ts';
 import { ReportedError } from '../../../makers/unusable-answer.ts';
 import type { Price } from '../../../spending/pricing.ts';
-import type { InputTokens } from '../../native-dialect.ts';
-import { estimatedUsage } from '../../passed-answer.ts';
-import { decoded, type PassedEvents, parseEvent, type ReadEvent } from '../../passed-stream.ts';
 import { type AnthropicUsage, isNothing, readAnthropicUsage } from './usage.ts';
 
 /** `message_start` names the model before anything that a caller or a model wrote. */
@@ -22,35 +20,30 @@ interface AnthropicEvent {
   error?: unknown;
 }
 
-export class MessageEvents implements PassedEvents {
-  pieces = 0;
-  contentBytes = 0;
+export class AnthropicStream extends EventStream {
   ended = false;
-  readonly #model: CatalogModel;
-  readonly #inputTokens: InputTokens;
   #stopReason: unknown = null;
   #usage: AnthropicUsage = {};
   /** The usage of the last message_delta as written, and whether it came. */
   #lastUsage: AnthropicUsage | null = null;
 
-  constructor(model: CatalogModel, inputTokens: InputTokens) {
-    this.#model = model;
-    this.#inputTokens = inputTokens;
+  protected override get isWhole(): boolean {
+    return this.ended && this.#lastUsage !== null;
   }
 
-  read(event: string, data: string): ReadEvent {
+  protected read(event: string, data: string): ReadEvent {
     const { type, message, delta, usage, error }: AnthropicEvent = parseEvent(data);
     if (type === 'error' || error || EVENT_NAMED_ERROR.test(event))
       throw new ReportedError(decoded(error ?? JSON.parse(data)));
     switch (type) {
       case 'message_start':
         this.#usage = { ...message?.usage };
-        return { text: event.replace(MODEL, () => `"model":${JSON.stringify(this.#model.id)}`) };
+        return { text: event.replace(MODEL, () => `"model":${JSON.stringify(this.model.id)}`) };
       case 'message_delta':
         this.#usage = { ...this.#usage, ...present(usage) };
         this.#lastUsage = usage ?? {};
         this.#stopReason = delta?.stop_reason;
-        return { text: event, bearsUsage: true };
+        return { text: event, goesOn: true, waits: true };
       case 'message_stop':
         this.ended = true;
         break;
@@ -63,26 +56,25 @@ export class MessageEvents implements PassedEvents {
     return { text: event };
   }
 
-  empty(): EmptyAnswer | null {
-    if (this.pieces > 0) return null;
+  protected emptiness(): EmptyAnswer | null {
+    if (this.begun) return null;
     if (isNothing(this.#stopReason, this.#usage)) return 'nothing';
     return this.#stopReason === 'refusal' ? 'refusal' : 'limit';
   }
 
-  usage(outputTokens: number): ReturnType<PassedEvents['usage']> {
+  protected counted(outputTokens: number): ReturnType<EventStream['counted']> {
     const counted = readAnthropicUsage(this.#usage);
-    if (!counted) return { used: estimatedUsage(this.#inputTokens, outputTokens), basis: 'estimated' };
-    if (this.#lastUsage) return { used: counted, basis: 'upstream' };
+    if (!counted || this.#lastUsage) return counted && { used: counted, basis: 'upstream' };
     const used = { ...counted, outputTokens: Math.max(counted.outputTokens, outputTokens) };
     return { used, basis: 'estimated' };
   }
 
-  priced(held: string, price: Price): string {
-    return putUsage(held, withCost({ ...this.#lastUsage }, price));
+  protected priced(held: readonly ReadEvent[], price: Price): string {
+    return putUsage(textOf(held), withCost({ ...this.#lastUsage }, price));
   }
 
-  lastWords(error: ServiceError, requestId: string): string {
-    return ANTHROPIC_ERRORS.streamEnd(error, requestId);
+  lastWords(error: ServiceError, requestId: string): Buffer {
+    return Buffer.from(ANTHROPIC_ERRORS.streamEnd(error, requestId));
   }
 }
 

@@ -1,8 +1,8 @@
 // A whole answer of OpenAI's Responses.
 import type { CatalogModel } from '@switchyard/contracts';
+import type { InputTokens } from '../../../answers/event-stream.ts';
 import type { PricedAnswer } from '../../../answers/whole-answer.ts';
 import { reportedError, UnusableAnswer } from '../../../makers/unusable-answer.ts';
-import type { InputTokens } from '../../native-dialect.ts';
 import { parseAnswer, priceAnswer } from '../../passed-answer.ts';
 import { emptiness, type OpenAiResponse, readResponsesUsage, usageShown } from './response.ts';
 

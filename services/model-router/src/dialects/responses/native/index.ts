@@ -1,9 +1,8 @@
 // The Responses API of OpenAI itself.
 import type { NativeDialect } from '../../native-dialect.ts';
-import { PassedStream } from '../../passed-stream.ts';
 import { finishResponse } from './answer.ts';
 import { isResponsesOnly, toUpstreamRequest } from './request.ts';
-import { ResponseEvents } from './stream.ts';
+import { OpenAiStream } from './stream.ts';
 
 export const nativeResponses: NativeDialect = {
   lengths: ['max_output_tokens'],
@@ -12,6 +11,5 @@ export const nativeResponses: NativeDialect = {
   headers: () => ({}),
   body: toUpstreamRequest,
   finish: finishResponse,
-  stream: (model, request, inputTokens) =>
-    new PassedStream(model, request, new ResponseEvents(model, inputTokens)),
+  stream: (model, request, inputTokens) => new OpenAiStream(model, inputTokens, request.length),
 };

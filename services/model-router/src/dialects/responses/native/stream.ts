@@ -1,15 +1,13 @@
 // The events of a stream of OpenAI's Responses. Our model name is written into each `response`, and the cost into the last.
-import { type CatalogModel, namedEvent, responsesError, type ServiceError } from '@switchyard/contracts';
+import { namedEvent, responsesError, type ServiceError } from '@switchyard/contracts';
 import type { EmptyAnswer } from '../../../answers/chat-content.ts';
-import { EVENT_NAMED_ERROR } from '../../../answers/sse-events.ts';
+import { EventStream, type ReadEvent, textOf } from '../../../answers/event-stream.ts';
+import { decoded, EVENT_NAMED_ERROR, parseEvent } from '../../../answers/sse-events.ts';
 import { withCost } from '../../../answers/usage-with-cost.ts';
 import { topLevelMembers } from '../../../json/json-members.ts';
 import { withMembers } from '../../../json/splice.ts';
 import { reportedError, UnusableAnswer } from '../../../makers/unusable-answer.ts';
 import type { Price } from '../../../spending/pricing.ts';
-import type { InputTokens } from '../../native-dialect.ts';
-import { estimatedUsage } from '../../passed-answer.ts';
-import { decoded, type PassedEvents, parseEvent, type ReadEvent } from '../../passed-stream.ts';
 import { failedState } from '../response-object.ts';
 import { emptiness, type OpenAiResponse, readResponsesUsage, usageShown } from './response.ts';
 
@@ -21,27 +19,18 @@ interface ResponseEvent {
   response?: OpenAiResponse | null;
 }
 
-export class ResponseEvents implements PassedEvents {
-  pieces = 0;
-  contentBytes = 0;
-  readonly #model: CatalogModel;
-  readonly #inputTokens: InputTokens;
+export class OpenAiStream extends EventStream {
   /** The first `response`, for a stream that fails. */
-  #begun: unknown = null;
+  #begunResponse: unknown = null;
   /** The whole response, from the last event. */
   #last: OpenAiResponse | null = null;
   #nextNumber = 0;
-
-  constructor(model: CatalogModel, inputTokens: InputTokens) {
-    this.#model = model;
-    this.#inputTokens = inputTokens;
-  }
 
   get ended(): boolean {
     return this.#last !== null;
   }
 
-  read(event: string, data: string): ReadEvent {
+  protected read(event: string, data: string): ReadEvent {
     if (data.trim() === '[DONE]') return { text: '' };
     const { type, sequence_number: number, delta, error, response }: ResponseEvent = parseEvent(data);
     if (typeof number === 'number') this.#nextNumber = number + 1;
@@ -53,35 +42,34 @@ export class ResponseEvents implements PassedEvents {
       this.contentBytes += delta.length;
     }
     if (typeof response !== 'object' || response === null) return { text: event };
-    this.#begun ??= decoded(response);
-    const text = withResponseMembers(event, [['model', JSON.stringify(this.#model.id)]]);
+    this.#begunResponse ??= decoded(response);
+    const text = withResponseMembers(event, [['model', JSON.stringify(this.model.id)]]);
     if (type !== 'response.completed' && type !== 'response.incomplete') return { text };
     this.#last = response;
-    return { text, bearsUsage: true };
+    return { text, goesOn: true, waits: true };
   }
 
-  empty(): EmptyAnswer | null {
-    return this.pieces > 0 ? null : emptiness(this.#last ?? {});
+  protected emptiness(): EmptyAnswer | null {
+    return this.begun ? null : emptiness(this.#last ?? {});
   }
 
-  usage(outputTokens: number): ReturnType<PassedEvents['usage']> {
-    const counted = readResponsesUsage(this.#last?.usage);
-    if (counted) return { used: counted, basis: 'upstream' };
-    return { used: estimatedUsage(this.#inputTokens, outputTokens), basis: 'estimated' };
+  protected counted(): ReturnType<EventStream['counted']> {
+    const used = readResponsesUsage(this.#last?.usage);
+    return used && { used, basis: 'upstream' };
   }
 
-  priced(held: string, price: Price): string {
+  protected priced(held: readonly ReadEvent[], price: Price): string {
     const { input_tokens: inputTokens = 0, output_tokens: outputTokens = 0 } = price.quantities;
     const shown = usageShown(this.#last?.usage, { inputTokens, outputTokens, cachedInputTokens: 0 });
-    return withResponseMembers(held, [['usage', withCost({ ...shown }, price)]]);
+    return withResponseMembers(textOf(held), [['usage', withCost({ ...shown }, price)]]);
   }
 
-  lastWords(error: ServiceError, requestId: string): string {
+  lastWords(error: ServiceError, requestId: string): Buffer {
     const number = this.#nextNumber;
-    const begun = (this.#begun ?? { object: 'response', output: [] }) as object;
-    const response = { ...begun, model: this.#model.id, ...failedState(error) };
+    const begun = (this.#begunResponse ?? { object: 'response', output: [] }) as object;
+    const response = { ...begun, model: this.model.id, ...failedState(error) };
     const failed = { type: 'response.failed', sequence_number: number + 1, response };
-    return namedEvent(responsesError(error, requestId, number)) + namedEvent(failed);
+    return Buffer.from(namedEvent(responsesError(error, requestId, number)) + namedEvent(failed));
   }
 }
 

@@ -1,5 +1,6 @@
 // The table of request members that select or price the work, for every maker.
 import type { ModelType } from '@switchyard/contracts';
+import { AI_SDK_MAKERS } from '../makers/registry.ts';
 
 export interface PricedGroup {
   /** The makers' names in any spelling: `max_tokens` also covers `maxTokens` and `MaxTokens`. */
@@ -16,7 +17,9 @@ export interface PricedGroup {
   readonly perImageOnly?: true;
 }
 
-export const PRICED_GROUPS: readonly PricedGroup[] = [
+const OF_MAKERS = AI_SDK_MAKERS.flatMap(({ priced = {} }) => Object.entries(priced));
+
+const COMMON: readonly PricedGroup[] = [
   {
     names: words(`
       model models model_id model_name model_version version engine engine_id deployment deployment_id
@@ -74,8 +77,8 @@ export const PRICED_GROUPS: readonly PricedGroup[] = [
   },
   {
     names: words(`
-      n best_of candidate_count num_candidates num_generations num_return_sequences batch_size
-      sample_count num_samples number_of_results num_results n_variants num_images num_outputs
+      n best_of num_candidates num_generations num_return_sequences batch_size
+      num_samples number_of_results num_results n_variants num_images num_outputs
       number_of_images image_count max_images num_images_per_prompt sequential_image_generation num_videos
       number_of_videos video_count`),
     types: ['language', 'image', 'video', 'decision'],
@@ -104,7 +107,7 @@ export const PRICED_GROUPS: readonly PricedGroup[] = [
   },
   {
     names: words(`
-      size image_size sample_image_size width height resolution image_resolution output_resolution
+      size image_size width height resolution image_resolution output_resolution
       megapixels output_megapixels quality image_quality upscale upscale_factor`),
     types: ['image'],
     perImageOnly: true,
@@ -123,21 +126,33 @@ export const PRICED_GROUPS: readonly PricedGroup[] = [
   {
     names: words(`
       file files file_id file_url audio audio_id audio_file audio_url input_audio url uri source_url
-      media_url cloud_storage_url cloud_storage_uri`),
+      media_url`),
     types: ['transcription'],
     advice: 'Upload the audio in the request.',
   },
   {
-    names: words('multichannel use_multi_channel channels num_channels channel_count'),
+    names: words('multichannel channels num_channels channel_count'),
     types: ['transcription'],
     advice: 'Only one channel is transcribed.',
   },
 ];
 
+/** With the names of makers' declarations. They hold for every maker: a gateway may pass a request on to any. */
+export const PRICED_GROUPS: readonly PricedGroup[] = COMMON.map((group) => ({
+  ...group,
+  names: [
+    ...group.names,
+    ...OF_MAKERS.filter(([, ours]) => group.names.includes(ours)).map(([name]) => name),
+  ],
+}));
+
 /** Objects, and lists of objects, whose members makers read like top-level members. */
-export const CONTAINERS: readonly string[] = words(`
-  generation_config image_config image_generation_config video_config config
-  parameters input instances requests options arguments extra_body prompt_cache_options`);
+export const CONTAINERS: readonly string[] = [
+  ...AI_SDK_MAKERS.flatMap(({ containers = [], repeated = [] }) => [...containers, ...repeated]),
+  ...words(`
+    image_config image_generation_config video_config config parameters input instances options arguments
+    extra_body prompt_cache_options`),
+];
 
 function words(text: string): string[] {
   return text.trim().split(/\s+/);

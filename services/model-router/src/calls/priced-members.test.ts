@@ -136,6 +136,15 @@ describe('a member that selects or prices the work', () => {
     expect(refused(type, { provider_options: options })).toBe(`provider_options.${at}`);
   });
 
+  test.each(
+    AI_SDK_MAKERS.flatMap(({ types, priced = {} }) =>
+      Object.keys(priced).map((name) => [name, types] as const),
+    ),
+  )('is refused by the name of one maker, whichever is called: %s', (name, types) => {
+    const refusals = types.map((type) => refused(type, { provider_options: { [name]: 9 } }));
+    expect(refusals).toContain(`provider_options.${name}`);
+  });
+
   test.each(AI_SDK_MAKERS.flatMap(({ containers = [], repeated = [] }) => [...containers, ...repeated]))(
     'is refused inside %s, where a maker of the catalog has settings',
     (name) => {

@@ -55,6 +55,8 @@ export interface MakerDeclaration extends MemberPlaces {
    * any aspect ratio.
    */
   readonly namesResolutions?: true;
+  /** The maker's own names for what selects or prices the work, each with that of our field: `{ cap: 'max_tokens' }`. */
+  readonly priced?: Readonly<Record<string, string>>;
   /** How the maker treats our fields, by type. */
   readonly fields?: { readonly [T in ModelType]?: FieldRules };
   /** Dialects that the maker speaks: requests in them pass through. */

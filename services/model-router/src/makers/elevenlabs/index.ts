@@ -17,6 +17,7 @@ export const elevenlabs: MakerDeclaration = {
   types: ['speech', 'transcription'],
   baseUrl: OWN_ORIGIN,
   apiKeyEnv: 'ELEVENLABS_API_KEY',
+  priced: { cloud_storage_url: 'file', cloud_storage_uri: 'file', use_multi_channel: 'channels' },
   fields: {
     speech: {
       refused: { instructions: 'does not support instructions. Choose another voice.' },

@@ -9,6 +9,7 @@ export const google: MakerDeclaration = {
   apiKeyEnv: 'GOOGLE_GENERATIVE_AI_API_KEY',
   containers: ['generationConfig'],
   repeated: ['requests'],
+  priced: { candidateCount: 'n', sampleCount: 'n', sampleImageSize: 'size' },
   namesResolutions: true,
   chat: { systemFirst: true },
   fields: { image: { refused: { size: NO_SIZE } } },

@@ -23,7 +23,7 @@ import {
   ServiceError,
   toComputerLimits,
 } from '@switchyard/contracts';
-import { ensureImage, IMAGE } from '@switchyard/sandbox-computer';
+import { IMAGE } from '@switchyard/sandbox-computer';
 import { makeLogger, readConfig } from '@switchyard/service';
 import {
   type EventLog,
@@ -34,8 +34,8 @@ import {
   temporaryFolder,
 } from '@switchyard/testing';
 import Docker from 'dockerode';
-import { ensureInitBinary } from './computer/init-binary.ts';
 import type { StandardImage } from './computer/preparation.ts';
+import { compiledInit } from './computer/test-host.ts';
 import { agentConfig } from './config.ts';
 import { deleteComputer } from './lifecycle/transitions.ts';
 import { type Agent, openAgent } from './run.ts';
@@ -65,10 +65,7 @@ export interface TestInstallation {
 
 /** @param control whether the test runs control: then `events` are those that it admits, else those of the hosts */
 export async function openTestInstallation({ control = false } = {}): Promise<TestInstallation> {
-  await ensureImage({ docker: new Docker() });
-  const initFolder = await temporaryFolder('init');
-  const compiled = { directory: initFolder, docker: new Docker(), builderImage: IMAGE };
-  await ensureInitBinary(compiled);
+  const init = await compiledInit();
   const nats = await startNats();
   const bus = await connectBus({ url: nats.url, service: 'test', logger: makeLogger('test', 'silent') });
   await ensureEventsStream(bus);
@@ -82,11 +79,10 @@ export async function openTestInstallation({ control = false } = {}): Promise<Te
     events,
     async newDataFolder() {
       const folder = await temporaryFolder('agent');
-      await cp(initFolder, `${folder}/hosts/computer-agent/computers/init`, { recursive: true });
+      await cp(init, `${folder}/hosts/computer-agent/computers/init`, { recursive: true });
       return folder;
     },
     async stop() {
-      await rm(initFolder, { recursive: true, force: true });
       await events.stop();
       await bus.close();
       await nats.stop();

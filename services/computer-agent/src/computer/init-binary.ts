@@ -1,33 +1,30 @@
 // Compiles the init of computers (services/computer-agent/init, C) into one static file, again when its source changes.
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { ServiceError } from '@switchyard/contracts';
 import type Docker from 'dockerode';
 
 export const INIT_SOURCE_DIRECTORY = fileURLToPath(new URL('../../init/', import.meta.url));
 const COMPILER_ARGUMENTS = ['-static', '-Os', '-s', '-std=gnu17', '-Wall', '-Wextra'];
-/** Source folder in the builder container, used when this host has no compiler. */
+/** Source folder in the builder container. */
 const COMPILER_DIRECTORY = '/source';
 const COMPILE_TIMEOUT_MS = 120_000;
 const HASH_LENGTH = 16;
-
-const run = promisify(execFile);
 
 interface InitBinaryOptions {
   /** Where compiled inits are kept; absolute, and reachable for the Docker engine. */
   readonly directory: string;
   readonly docker: Docker;
-  /** Compiles it where the host has no C compiler. */
+  /** Image with the C compiler. */
   readonly builderImage: string;
 }
 
 /**
  * The path of the compiled init, which has the hash of its source in its name.
- * @throws ServiceError `computer_failed` when neither the host nor the builder image can compile it
+ * @throws ServiceError `computer_failed` when the builder image cannot compile it
  */
 export async function ensureInitBinary(options: InitBinaryOptions): Promise<string> {
   const sources = await readSources();
@@ -51,23 +48,7 @@ export async function ensureInitBinary(options: InitBinaryOptions): Promise<stri
   return binary;
 }
 
-async function compile(files: string[], output: string, options: InitBinaryOptions): Promise<void> {
-  try {
-    await run('gcc', [...COMPILER_ARGUMENTS, '-o', output, ...files], {
-      cwd: INIT_SOURCE_DIRECTORY,
-      timeout: COMPILE_TIMEOUT_MS,
-    });
-  } catch (hostFailure) {
-    try {
-      await compileInContainer(files, output, options);
-    } catch (containerFailure) {
-      const failures = [hostFailure, containerFailure];
-      throw new AggregateError(failures, 'compiled neither by gcc on this host nor in a container');
-    }
-  }
-}
-
-async function compileInContainer(
+async function compile(
   files: string[],
   output: string,
   { docker, builderImage, directory }: InitBinaryOptions,

@@ -1,17 +1,20 @@
 // A ComputerHost on the real Docker engine for tests: its own data directory, network and containers, all removed at
 // the end.
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureImage, IMAGE } from '@switchyard/sandbox-computer';
 import { makeLogger } from '@switchyard/service';
+import { temporaryFolder } from '@switchyard/testing';
 import Docker from 'dockerode';
 import type { ContainerOptions } from '../docker/container-config.ts';
 import { mountPoints, unmount } from '../docker/mounts.ts';
 import type { ComputerHost } from './computer-host.ts';
 import type { Container } from './container.ts';
 import type { ExecOptions, ExecResult } from './exec.ts';
+import { ensureInitBinary } from './init-binary.ts';
 import { type ComputerHostOptions, openComputerHost } from './open-computer-host.ts';
 
 /** The first test that needs the image also builds it. */
@@ -30,9 +33,11 @@ export interface TestHost {
 
 export async function openTestHost(overrides: Partial<ComputerHostOptions> = {}): Promise<TestHost> {
   const docker = new Docker();
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'switchyard-host-test-'));
+  await cp(await compiledInit(), join(dataDirectory, 'init'), { recursive: true });
   const options: ComputerHostOptions = {
     agentId: `host_test_${randomBytes(6).toString('hex')}`,
-    dataDirectory: await mkdtemp(join(tmpdir(), 'switchyard-host-test-')),
+    dataDirectory,
     docker,
     logger: makeLogger('test', 'silent'),
     standardImage: {
@@ -94,6 +99,21 @@ export async function openTestHost(overrides: Partial<ComputerHostOptions> = {})
       await rm(options.dataDirectory, { recursive: true, force: true });
     },
   };
+}
+
+let compiled: Promise<string> | undefined;
+
+/** Folder with the init, compiled once in this process. */
+export function compiledInit(): Promise<string> {
+  compiled ??= (async () => {
+    const docker = new Docker();
+    await ensureImage({ docker });
+    const directory = await temporaryFolder('init');
+    process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
+    await ensureInitBinary({ directory, docker, builderImage: IMAGE });
+    return directory;
+  })();
+  return compiled;
 }
 
 let execs = 0;

@@ -1,16 +1,12 @@
 // The computers of this host, for the agent's lifecycle. It knows nothing of the bus, records or money. Every
 // operation is safe to repeat after a crash; README.md beside this file gives the order.
 import { type CreationProgress, ServiceError } from '@switchyard/contracts';
-import type { Logger, Repeating } from '@switchyard/service';
 import type { ContainerOptions } from '../docker/container-config.ts';
-import type { ForeignImages } from '../docker/foreign-images.ts';
-import type { BridgeNetwork } from '../docker/network.ts';
 import type { Container } from './container.ts';
-import type { Containers } from './containers.ts';
-import type { Disks } from './disks.ts';
-import { type HostFeatures, LACKS_DISKS } from './host-features.ts';
-import type { ImageStatus, Preparation } from './preparation.ts';
-import type { Reservation, Reservations } from './reservations.ts';
+import { LACKS_DISKS } from './host-features.ts';
+import type { HostParts } from './open-computer-host.ts';
+import type { ImageStatus } from './preparation.ts';
+import type { Reservation } from './reservations.ts';
 import type { Workspaces } from './workspaces.ts';
 
 interface ReserveOptions extends ContainerOptions {
@@ -48,35 +44,20 @@ const NO_FIREWALL: HostRefusal = {
 const NO_DISK_LIMIT: HostRefusal = { reason: 'disk_limit', message: LACKS_DISKS };
 const NO_ENGINE: HostRefusal = { reason: 'engine', message: 'the host’s Docker engine does not answer' };
 
-export interface ComputerHostDeps {
-  readonly standardImageName: string;
-  readonly workspaces: Workspaces;
-  readonly disks: Disks;
-  readonly containers: Containers;
-  readonly reservations: Reservations;
-  readonly features: HostFeatures;
-  readonly foreignImages: ForeignImages;
-  readonly network: BridgeNetwork;
-  readonly preparation: Preparation;
-  readonly imageRoom: Repeating;
-  readonly closeMounts: () => Promise<void>;
-  readonly logger: Logger;
-}
-
 export class ComputerHost {
   readonly workspaces: Workspaces;
-  readonly #deps: ComputerHostDeps;
+  readonly #parts: HostParts;
   /** The engine answered the last list of containers. */
   #engineAnswers = true;
 
-  constructor(deps: ComputerHostDeps) {
-    this.workspaces = deps.workspaces;
-    this.#deps = deps;
+  constructor(parts: HostParts) {
+    this.workspaces = parts.workspaces;
+    this.#parts = parts;
   }
 
   /** Installs and watches the firewall in the background. Call it as soon as running computers are served. */
   guard(): void {
-    this.#deps.network.guard();
+    this.#parts.network.guard();
   }
 
   /**
@@ -84,12 +65,12 @@ export class ComputerHost {
    * one core for a second. Call once, after running computers are taken over, which do not need it.
    */
   prepare(): void {
-    this.#deps.preparation.start();
+    this.#parts.preparation.start();
   }
 
   /** Whether the standard image is present. If not, `message` is for the 503: "building ...: step 7 of 19". */
   imageStatus(): ImageStatus {
-    return this.#deps.preparation.status;
+    return this.#parts.preparation.status;
   }
 
   /** Why the host is given no computers now; undefined: it is. Running computers continue. */
@@ -98,14 +79,14 @@ export class ComputerHost {
 
   /** Resolves when computers can be created, some time after `prepare`. */
   get ready(): Promise<void> {
-    return this.#deps.preparation.ready;
+    return this.#parts.preparation.ready;
   }
 
   /** Resolves when the warm pool is full. */
   async poolFilled(): Promise<void> {
     await this.ready;
-    await this.#deps.reservations.poolFilled();
-    await this.#deps.disks.filled();
+    await this.#parts.reservations.poolFilled();
+    await this.#parts.disks.filled();
   }
 
   /**
@@ -114,7 +95,7 @@ export class ComputerHost {
    * `image_unavailable` for a foreign image that cannot be pulled
    */
   async reserve({ computerId, org, onPull, signal, ...options }: ReserveOptions): Promise<Reservation> {
-    const { reservations, foreignImages, standardImageName } = this.#deps;
+    const { reservations, foreignImages, standardImageName } = this.#parts;
     const { image } = options;
     this.#requireReady();
     const pooled = await reservations.pooled(computerId, options);
@@ -128,12 +109,12 @@ export class ComputerHost {
 
   /** Connects to a container that an earlier agent started. @throws ServiceError `computer_failed` if it has ended */
   connect(containerId: string): Promise<Container> {
-    return this.#deps.reservations.connect(containerId);
+    return this.#parts.reservations.connect(containerId);
   }
 
   /** All containers of this agent, including pooled ones, for the reconciler. */
   async containers(): Promise<ListedContainer[]> {
-    const listed = await this.#deps.containers.list().catch((error: unknown) => {
+    const listed = await this.#parts.containers.list().catch((error: unknown) => {
       this.#engineAnswers = false;
       throw error;
     });
@@ -141,7 +122,7 @@ export class ComputerHost {
     return listed.map(({ containerId, slot, running }) => ({
       containerId,
       running,
-      pooled: this.#deps.reservations.isPooled(slot),
+      pooled: this.#parts.reservations.isPooled(slot),
     }));
   }
 
@@ -149,12 +130,12 @@ export class ComputerHost {
    * Removes a container, running or not, and unmounts its workspace. Does nothing if the container does not exist.
    */
   remove(containerId: string): Promise<void> {
-    return this.#deps.containers.removeById(containerId);
+    return this.#parts.containers.removeById(containerId);
   }
 
   /** Stops refilling, removes pooled containers, leaves computers running. */
   async close(): Promise<void> {
-    const { preparation, reservations, containers, disks, network, imageRoom, closeMounts } = this.#deps;
+    const { preparation, reservations, containers, disks, network, imageRoom, closeMounts } = this.#parts;
     await imageRoom.stop();
     await preparation.close();
     await this.#calmly(reservations.closePool());
@@ -165,7 +146,7 @@ export class ComputerHost {
   }
 
   #requireReady(): void {
-    const { status } = this.#deps.preparation;
+    const { status } = this.#parts.preparation;
     if (!status.ready) throw new ServiceError('no_capacity', status.message);
     const lack = this.#lack();
     if (lack) throw new ServiceError('no_capacity', lack.message);
@@ -173,14 +154,14 @@ export class ComputerHost {
 
   /** What the host lacks to isolate computers. */
   #lack(): HostRefusal | undefined {
-    if (this.#deps.network.unprotected !== undefined) return NO_FIREWALL;
-    return this.#deps.features.lacksDisks ? NO_DISK_LIMIT : undefined;
+    if (this.#parts.network.unprotected !== undefined) return NO_FIREWALL;
+    return this.#parts.features.lacksDisks ? NO_DISK_LIMIT : undefined;
   }
 
   /** If Docker is away when the agent ends, the next agent cleans up. */
   async #calmly(work: Promise<void>): Promise<void> {
     await work.catch((error: unknown) =>
-      this.#deps.logger.warn({ err: error }, 'not everything could be cleared away'),
+      this.#parts.logger.warn({ err: error }, 'not everything could be cleared away'),
     );
   }
 }

@@ -11,7 +11,8 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { chainsOf } from '../docker/firewall.ts';
 import { networkName } from '../docker/network.ts';
 import { watchRefusal } from '../refusal-gauge.ts';
-import { ComputerHost, type ComputerHostDeps } from './computer-host.ts';
+import { ComputerHost } from './computer-host.ts';
+import type { HostParts } from './open-computer-host.ts';
 import { openTestHost, run, type TestHost } from './test-host.ts';
 
 const exec = promisify(execFile);
@@ -96,7 +97,7 @@ describe('without firewall rules', () => {
           return work('pinned');
         },
       },
-    } as unknown as ComputerHostDeps);
+    } as unknown as HostParts);
     const request = { computerId: 'cmp_refused', image: 'alpine', cpu: 1, memoryMb: 512 };
     await expect(host.reserve(request)).rejects.toEqual(refusedFor(/firewall/));
     expect(created).not.toHaveBeenCalled();

@@ -83,6 +83,12 @@ export interface ComputerHostOptions {
  * only new computers wait for.
  */
 export async function openComputerHost(options: ComputerHostOptions): Promise<ComputerHost> {
+  return new ComputerHost(await openParts(options));
+}
+
+export type HostParts = Awaited<ReturnType<typeof openParts>>;
+
+async function openParts(options: ComputerHostOptions) {
   const { logger, standardImage, defaultSize } = options;
   const at = (name: string) => join(options.dataDirectory, name);
   await mkdir(options.dataDirectory, { recursive: true });
@@ -120,7 +126,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     if (features.mounts && !features.lacksDisks) reservations.startPool();
     return !features.lacksDisks;
   };
-  return new ComputerHost({
+  return {
     ...base,
     ...imagesOf(options),
     containers,
@@ -137,7 +143,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     closeMounts: async () => {
       if ((await readdir(at('slots'))).length === 0) await closeMountSlots(at('slots'));
     },
-  });
+  };
 }
 
 async function engineOf(options: ComputerHostOptions) {

@@ -10,7 +10,6 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,12 +23,12 @@
 #define TAIL_BYTES_MAX (256u << 10)
 // A flood in small pieces would wake the init for each piece. The init has priority over the writer, so they would
 // alternate tens of thousands of times a second and use all of the computer's CPU time. A command that writes without
-// a pause is therefore read at intervals, from a larger pipe: at most 512 MB/s, or 128 MB/s for output that is only
+// a pause is therefore read at intervals, from a larger pipe: at most 256 MB/s, or 128 MB/s for output that is only
 // counted and dropped.
 #define QUICK_READS_MAX 16
 #define PAUSE_US 50000
-#define FLOOD_PAUSE_NS 500000
-#define PAUSE_TICKS_OF_DROPPED 4
+#define FLOOD_PAUSE_MS 1
+#define DROPPED_PAUSE_MS 2
 #define FLOOD_PIPE_BYTES (256 << 10)
 // Reasons for not reading an exec's output: no consumer takes it, or it floods.
 #define PAUSED_UNCONSUMED 1
@@ -48,14 +47,11 @@ static uint64_t finished_count;
 
 static struct leftover {
   struct source source;
-  int paused;
+  int64_t resume_ms; // 0: it is not paused
   uint64_t order;
 } leftovers[LEFTOVERS_MAX];
 static uint64_t leftover_count;
-static int64_t leftovers_resume_ms; // 0: none is paused
 static char scratch[READ_BYTES];
-static struct source flood_timer = {SOURCE_FLOOD_TIMER, -1, NULL}; // one for all flooding execs
-static int flood_timer_armed;
 
 static void watch_source(struct source *source, enum source_kind kind, int fd, uint32_t events, void *owner) {
   *source = (struct source){kind, fd, owner};
@@ -73,7 +69,6 @@ void close_source(struct source *source) {
 
 void execs_open(int epoll) {
   epoll_fd = epoll;
-  watch_source(&flood_timer, SOURCE_FLOOD_TIMER, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), EPOLLIN, NULL);
   for (int i = 0; i < LEFTOVERS_MAX; i++) leftovers[i].source.fd = -1;
 }
 
@@ -151,33 +146,15 @@ static void resume_reading(struct exec *exec, int why) {
   epoll_ctl(epoll_fd, EPOLL_CTL_ADD, exec->output.fd, &event);
 }
 
-static int arm_flood_timer(void) {
-  struct itimerspec once = {.it_value = {.tv_nsec = FLOOD_PAUSE_NS}};
-  return flood_timer_armed = !timerfd_settime(flood_timer.fd, 0, &once, NULL);
-}
-
 // Pauses reading of a flooding command. Call it after reading everything available, or the maximum of one turn.
 static void pause_flood(struct exec *exec, int64_t now_us) {
   if (exec->output.fd < 0) return;
   if (now_us - exec->read_us >= PAUSE_US) exec->quick_reads = 0;
   exec->read_us = now_us;
-  if (++exec->quick_reads <= QUICK_READS_MAX || !(flood_timer_armed || arm_flood_timer())) return;
+  if (++exec->quick_reads <= QUICK_READS_MAX) return;
   if (exec->quick_reads == QUICK_READS_MAX + 1) fcntl(exec->output.fd, F_SETPIPE_SZ, FLOOD_PIPE_BYTES); // may fail
-  exec->pause_ticks = exec->flags & FLAG_TRUNCATED ? PAUSE_TICKS_OF_DROPPED : 1;
+  exec->resume_ms = now_us / 1000 + (exec->flags & FLAG_TRUNCATED ? DROPPED_PAUSE_MS : FLOOD_PAUSE_MS);
   pause_reading(exec, PAUSED_FLOODING);
-}
-
-void execs_on_flood_timer(void) {
-  uint64_t times;
-  if (read(flood_timer.fd, &times, sizeof times) < 0) return;
-  flood_timer_armed = 0;
-  int still_paused = 0;
-  for (int i = 0; i < EXECS_MAX; i++) {
-    if (!execs[i].used || !(execs[i].pauses & PAUSED_FLOODING)) continue;
-    if (--execs[i].pause_ticks > 0) still_paused = 1;
-    else resume_reading(&execs[i], PAUSED_FLOODING);
-  }
-  if (still_paused) arm_flood_timer();
 }
 
 size_t exec_next_output(const struct exec *exec, const char **output) {
@@ -234,7 +211,7 @@ static void keep_leftover(struct source *output) {
   for (int i = 0; i < LEFTOVERS_MAX && place->source.fd >= 0; i++)
     if (leftovers[i].source.fd < 0 || leftovers[i].order < place->order) place = &leftovers[i];
   close_source(&place->source);
-  place->paused = 0;
+  place->resume_ms = 0;
   place->order = ++leftover_count;
   place->source = (struct source){SOURCE_LEFTOVER, output->fd, place};
   struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.ptr = &place->source};
@@ -346,7 +323,7 @@ void exec_on_output(struct exec *exec, int64_t now_us) {
   pause_flood(exec, now_us);
 }
 
-void leftover_on_output(struct source *source) {
+void leftover_on_output(struct source *source, int64_t now_us) {
   struct leftover *leftover = source->owner;
   size_t taken = 0;
   while (taken < LEFTOVER_BYTES_PER_TURN) {
@@ -358,18 +335,14 @@ void leftover_on_output(struct source *source) {
     if (count < 0) break;
     taken += (size_t)count;
   }
-  leftover->paused = 1; // EPOLLONESHOT keeps it quiet until the tick
+  // EPOLLONESHOT keeps it quiet until then. All leftovers resume together, so that many wake the init no more than one.
+  leftover->resume_ms = (now_us / 1000 / LEFTOVER_PAUSE_MS + 1) * LEFTOVER_PAUSE_MS;
 }
 
-static void resume_leftovers(void) {
-  leftovers_resume_ms = 0;
-  for (int i = 0; i < LEFTOVERS_MAX; i++) {
-    struct leftover *leftover = &leftovers[i];
-    if (leftover->source.fd < 0 || !leftover->paused) continue;
-    leftover->paused = 0;
-    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.ptr = &leftover->source};
-    epoll_ctl(epoll_fd, EPOLL_CTL_MOD, leftover->source.fd, &event);
-  }
+static void resume_leftover(struct leftover *leftover) {
+  leftover->resume_ms = 0;
+  struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.ptr = &leftover->source};
+  epoll_ctl(epoll_fd, EPOLL_CTL_MOD, leftover->source.fd, &event);
 }
 
 static void on_start_failure(struct exec *exec, const struct report *report, int64_t now_us) {
@@ -466,17 +439,20 @@ int execs_tick(int64_t now_us) {
   for (int i = 0; i < EXECS_MAX; i++) {
     struct exec *exec = &execs[i];
     if (!exec->used || exec->finished) continue;
+    if (exec->pauses & PAUSED_FLOODING) {
+      if (now_ms >= exec->resume_ms) resume_reading(exec, PAUSED_FLOODING);
+      else sooner(&next_ms, exec->resume_ms);
+    }
     if (!exec->killing && now_ms >= exec->deadline_ms) exec_kill(exec, FLAG_TIMED_OUT, now_ms);
     if (exec->killing) continue_kill(exec, now_us);
     if (!exec->finished) sooner(&next_ms, exec->killing ? exec->kill_again_ms : exec->deadline_ms);
   }
-
-  int paused = 0;
-  for (int i = 0; i < LEFTOVERS_MAX; i++) paused |= leftovers[i].source.fd >= 0 && leftovers[i].paused;
-  if (paused && leftovers_resume_ms && now_ms >= leftovers_resume_ms) resume_leftovers(), paused = 0;
-  if (paused && !leftovers_resume_ms) leftovers_resume_ms = now_ms + LEFTOVER_PAUSE_MS;
-  if (paused) sooner(&next_ms, leftovers_resume_ms);
-
+  for (int i = 0; i < LEFTOVERS_MAX; i++) {
+    struct leftover *leftover = &leftovers[i];
+    if (leftover->source.fd < 0 || !leftover->resume_ms) continue;
+    if (now_ms >= leftover->resume_ms) resume_leftover(leftover);
+    else sooner(&next_ms, leftover->resume_ms);
+  }
   if (next_ms < 0) return -1;
   return next_ms <= now_ms ? 0 : (int)(next_ms - now_ms);
 }

@@ -22,7 +22,6 @@ enum source_kind {
   SOURCE_OUTPUT,
   SOURCE_INPUT,
   SOURCE_LEFTOVER,
-  SOURCE_FLOOD_TIMER,
   SOURCE_STREAM,
 };
 
@@ -56,7 +55,7 @@ struct exec {
   int pauses; // reasons for not reading its output, PAUSED_...; 0: it is read
   int64_t read_us;
   int quick_reads; // reads since its last pause
-  int pause_ticks; // ticks of the flood timer until it is read again
+  int64_t resume_ms; // when it is read again, if it floods
   struct bytes tail;
   size_t tail_sent;
   int kept;
@@ -109,14 +108,12 @@ int execs_running(void);
 void exec_on_reports(struct exec *exec, int64_t now_us);
 void exec_on_output(struct exec *exec, int64_t now_us);
 void exec_on_input(struct exec *exec);
-void leftover_on_output(struct source *leftover);
-// Resumes reading of flooding commands.
-void execs_on_flood_timer(void);
+void leftover_on_output(struct source *leftover, int64_t now_us);
 
 // Reads the process ids of commands where they are not known yet.
 void execs_learn_commands(int64_t now_us);
 
 // PID 1 reaped this process; it may be the command of a supervisor that was killed.
 void execs_on_reaped(pid_t pid, int status, int64_t now_us);
-// Handles timeouts and retries of kills. Returns milliseconds until the next call, or -1.
+// Handles timeouts, retries of kills and the ends of pauses. Returns milliseconds until the next call, or -1.
 int execs_tick(int64_t now_us);

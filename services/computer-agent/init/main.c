@@ -133,8 +133,7 @@ int main(int count, char **arguments) {
         case SOURCE_REPORTS: exec_on_reports(source->owner, now); break;
         case SOURCE_OUTPUT: exec_on_output(source->owner, now); break;
         case SOURCE_INPUT: exec_on_input(source->owner); break;
-        case SOURCE_LEFTOVER: leftover_on_output(source); break;
-        case SOURCE_FLOOD_TIMER: execs_on_flood_timer(); break;
+        case SOURCE_LEFTOVER: leftover_on_output(source, now); break;
         case SOURCE_STREAM: stream_on_event(source->owner, events[i].events); break;
       }
     }

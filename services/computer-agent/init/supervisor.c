@@ -50,7 +50,7 @@ static _Noreturn void become_command(const struct command *command, int reports,
     if (write(oom, COMMAND_OOM_SCORE, strlen(COMMAND_OOM_SCORE)) < 0) { /* a preference, not a need */ }
     close(oom);
   }
-  setpriority(PRIO_PROCESS, 0, 0); // the init's priority is raised by the agent (init-priority.ts)
+  setpriority(PRIO_PROCESS, 0, 0); // the init's priority is raised by the agent (host-side-limits.ts)
   if (command->has_terminal) ioctl(command->terminal, TIOCSCTTY, 0);
   if (input < 0) input = open("/dev/null", O_RDONLY | O_CLOEXEC);
   dup2(input, 0);

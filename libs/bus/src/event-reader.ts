@@ -17,7 +17,6 @@ interface EventReaderOptions {
 
 interface ReadMessage {
   readonly sequence: number;
-  readonly subject: string;
   /** Null for a message that is not an event of ours. */
   event(): Event | null;
 }
@@ -47,16 +46,20 @@ export async function openEventReader(
   });
   const { num_pending: pending } = await consumer.info(true);
   const messages = await consumer.consume({ max_messages: AHEAD_MAX });
-  return { pending, messages: read(messages), stop: () => messages.stop() };
+  let isStopped = false;
+  const stop = () => {
+    messages.stop();
+    if (!isStopped) consumer.delete().catch(() => {}); // else NATS keeps it for 5 minutes
+    isStopped = true;
+  };
+  return { pending, messages: read(messages, stop), stop };
 }
 
-async function* read(messages: ConsumerMessages): AsyncGenerator<ReadMessage> {
+async function* read(messages: ConsumerMessages, stop: () => void): AsyncGenerator<ReadMessage> {
   try {
     for await (const message of messages) {
-      const { seq: sequence, subject } = message;
       yield {
-        sequence,
-        subject,
+        sequence: message.seq,
         event() {
           try {
             return readEvent(message);
@@ -67,6 +70,6 @@ async function* read(messages: ConsumerMessages): AsyncGenerator<ReadMessage> {
       };
     }
   } finally {
-    messages.stop();
+    stop();
   }
 }

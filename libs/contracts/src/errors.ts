@@ -168,11 +168,6 @@ export const ERRORS = {
     retry: true,
     meaning: 'The body arrived too slowly; nothing was charged. Send it again.',
   },
-  reader_too_slow: {
-    status: 408,
-    retry: true,
-    meaning: 'The client read its events too slowly. Resume with `Last-Event-ID`.',
-  },
   computer_not_running: { status: 409, retry: false, meaning: 'The computer is stopped. Start it first.' },
   computer_busy: {
     status: 409,

@@ -5,8 +5,9 @@ import { idOf } from './ids.ts';
 import { webhookEvent } from './webhooks.ts';
 
 const EVENT_FILTERS_MAX = 100;
-/** Concurrent event streams of one key. */
+/** Concurrent event streams of one key, and of one org, on one edge. */
 export const EVENT_STREAMS_PER_KEY_MAX = 16;
+export const EVENT_STREAMS_PER_ORG_MAX = 256;
 
 /** `<sequence in EVENTS>.<sequence in REFUSALS>`; the second part may be left out. */
 export const EVENT_POSITION = /^\d{1,15}(\.\d{1,15})?$/;

@@ -27,7 +27,6 @@ import { hostFinder } from './computers/find-host.ts';
 import { linkTokens } from './computers/link-tokens.ts';
 import { routedUrl } from './computers/port-path.ts';
 import type { Config } from './config.ts';
-import { LiveEvents } from './events/live-events.ts';
 import { buildApp } from './http/app.ts';
 import { ArrivingBodies } from './http/arriving-bodies.ts';
 import { BodyChecker } from './http/body-checker.ts';
@@ -116,7 +115,6 @@ export async function start({
     logger,
   };
   const draining = new AbortController();
-  const live = new LiveEvents({ bus, clock, logger });
   const routes: Route[] = [
     ...modelCallRoutes(relay),
     ...transcriptionRoutes({ ...relay, queue }),
@@ -132,7 +130,7 @@ export async function start({
     ...accountRoutes(bus),
     ...orgRoutes(bus),
     ...providerRoutes(bus),
-    ...eventRoutes({ bus, open, live, draining: draining.signal, clock }),
+    ...eventRoutes({ bus, open, draining: draining.signal, clock }),
     ...fileRoutes({ bus, open, clock }),
     ...webhookRoutes(bus),
     ...usageRoutes({ bus, open }),
@@ -171,7 +169,6 @@ export async function start({
       await rateLimits.close();
       callers.close();
       beats.close();
-      live.close();
       journals.close();
       await receipts.close();
       await events.close();

@@ -1,5 +1,8 @@
 // The position of an event stream, as its ids show it: the last sequences of EVENTS and REFUSALS that were sent.
-import type { Position } from './live-events.ts';
+import type { EventStream } from '@switchyard/contracts';
+
+/** The last sequence of each stream of events. */
+export type Position = Record<EventStream, number>;
 
 export function formatPosition({ EVENTS, REFUSALS }: Position): string {
   return `${EVENTS}.${REFUSALS}`;

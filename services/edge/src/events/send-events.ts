@@ -1,6 +1,7 @@
-// One event stream: first what happened since its position, then live events. Live events wait in a bounded buffer; a
-// reader that falls behind is ended with an error event, and resumes from the last id that it has.
-import { type Bus, openEventReader } from '@switchyard/bus';
+// One event stream: what happened since its position, then what happens. Each stream of events has a consumer of its own,
+// which NATS filters by org and type. It waits while the client reads slowly.
+import { once } from 'node:events';
+import { type Bus, lastSequence, openEventReader } from '@switchyard/bus';
 import {
   EVENT_STREAMS,
   type Event,
@@ -13,15 +14,11 @@ import {
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply } from 'fastify';
 import { EventStream } from '../http/event-stream.ts';
-import type { LiveEvent, LiveEvents, Position } from './live-events.ts';
-import { formatPosition, parsePosition } from './position.ts';
-
-/** Live events that wait for one reader. */
-export const WAITING_EVENTS_MAX = 1_000;
+import { drained } from '../http/pass-bytes.ts';
+import { formatPosition, type Position, parsePosition } from './position.ts';
 
 interface SendEventsDeps {
   readonly bus: Bus;
-  readonly live: LiveEvents;
   readonly clock: Clock;
 }
 
@@ -33,106 +30,64 @@ interface EventStreamWish extends EventStreamQuery {
 
 /** @throws ServiceError until the stream begins; afterwards the last event has the error. */
 export async function sendEvents(
-  deps: SendEventsDeps,
+  { bus, clock }: SendEventsDeps,
   wish: EventStreamWish,
   reply: FastifyReply,
 ): Promise<void> {
-  const tooSlow = new AbortController();
-  const signal = AbortSignal.any([wish.signal, tooSlow.signal]);
-  const waiting: LiveEvent[] = [];
-  let wake = () => {};
-  const onAbort = () => wake();
-  const { at, leave } = await deps.live.join(wish.org, (live) => {
-    if (!isWanted(wish, live.event)) return;
-    if (waiting.length === WAITING_EVENTS_MAX) tooSlow.abort(readerTooSlow());
-    else waiting.push(live);
-    wake();
-  });
+  const { signal } = wish;
+  const position = parsePosition(wish.since, await lastPosition(bus));
+  const events = new EventStream<StreamedEvent>(reply, clock);
+  const over = new AbortController();
   try {
-    const position = parsePosition(wish.since, at);
-    const stream = new EventStream<StreamedEvent>(reply, deps.clock);
-    for (const happens of ['drain', 'close']) stream.raw.on(happens, () => wake());
-    signal.addEventListener('abort', onAbort);
-    const pause = () =>
-      new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    const send = async (live: LiveEvent) => {
-      position[live.stream] = live.sequence;
-      if (stream.send(toStreamedEvent(live.event), formatPosition(position))) return;
-      while (!stream.hasRoom && !signal.aborted) await pause();
-    };
-    try {
-      stream.raw.write(`id: ${formatPosition(position)}\n\n`); // a client that reconnects before the first event misses none
-      for await (const live of readGap(deps.bus, wish, { from: position, to: at, signal })) await send(live);
-      while (!signal.aborted) {
-        const next = waiting.shift();
-        if (!next) await pause();
-        else if (next.sequence > at[next.stream]) await send(next);
-      }
-      signal.throwIfAborted();
-    } catch (thrown) {
-      stream.fail(thrown);
-    }
-  } finally {
-    signal.removeEventListener('abort', onAbort); // else the runtime keeps the signal, and this stream with it
-    leave();
-  }
-}
-
-interface Gap {
-  readonly from: Position;
-  readonly to: Position;
-  readonly signal: AbortSignal;
-}
-
-/** The wanted events after `from` up to `to`, one stream after the other; moves `from` along. */
-async function* readGap(
-  bus: Bus,
-  wish: EventStreamWish,
-  { from, to, signal }: Gap,
-): AsyncGenerator<LiveEvent> {
-  for (const { stream, suffix } of EVENT_STREAMS) {
-    const last = to[stream];
-    if (from[stream] >= last) continue;
-    const subjects = eventSubjects(wish.org, wish.type ?? ['*'], suffix);
-    const reader = await openEventReader(bus, { stream, subjects, after: from[stream] });
-    const stop = () => reader.stop();
-    signal.addEventListener('abort', stop);
-    try {
-      let left = reader.pending;
-      if (left > 0)
-        for await (const message of reader.messages) {
-          signal.throwIfAborted();
-          if (message.sequence > last) break;
-          const event = message.event();
-          if (event && isWanted(wish, event)) yield { stream, sequence: message.sequence, event };
-          left -= 1;
-          if (left === 0 || message.sequence === last) break;
-        }
-    } finally {
-      signal.removeEventListener('abort', stop);
-      stop();
-    }
     signal.throwIfAborted();
-    from[stream] = last;
+    events.raw.write(`id: ${formatPosition(position)}\n\n`); // a client that reconnects before the first event misses none
+    await Promise.race([
+      once(signal, 'abort', { signal: over.signal }),
+      ...EVENT_STREAMS.map((source) => follow(bus, source, { wish, events, position, over: over.signal })),
+    ]);
+    signal.throwIfAborted();
+    throw new ServiceError('service_unavailable', 'The events ended. Connect again with Last-Event-ID.');
+  } catch (thrown) {
+    events.fail(thrown);
+  } finally {
+    over.abort(); // also removes the listener of `signal`, which the runtime would keep, and this stream with it
   }
 }
 
-function isWanted({ type, key, computer }: EventStreamQuery, event: Event): boolean {
-  const { key_id, computer_id } = event.data as { key_id?: string; computer_id?: string | null };
-  if (key !== undefined && key_id !== key) return false;
-  if (computer !== undefined && computer_id !== computer) return false;
-  return !type || type.some((one) => one === '*' || one === event.type || isNounOf(one, event.type));
+async function lastPosition(bus: Bus): Promise<Position> {
+  const [EVENTS, REFUSALS] = await Promise.all([lastSequence(bus, 'EVENTS'), lastSequence(bus, 'REFUSALS')]);
+  return { EVENTS, REFUSALS };
 }
 
-function isNounOf(pattern: string, name: string): boolean {
-  return pattern.endsWith('.*') && name.startsWith(pattern.slice(0, -1));
+interface Following {
+  readonly wish: EventStreamWish;
+  readonly events: EventStream<StreamedEvent>;
+  /** Of what was sent, over both streams. */
+  readonly position: Position;
+  /** Aborted when the event stream has ended. */
+  readonly over: AbortSignal;
 }
 
-function readerTooSlow(): ServiceError {
-  return new ServiceError(
-    'reader_too_slow',
-    'the events were not read in time: connect again with Last-Event-ID',
-  );
+/** Sends the wanted events of one stream after the position; resolves when they cannot be read further. */
+async function follow(
+  bus: Bus,
+  { stream, suffix }: (typeof EVENT_STREAMS)[number],
+  { wish, events, position, over }: Following,
+): Promise<void> {
+  const subjects = eventSubjects(wish.org, wish.type ?? ['*'], suffix);
+  const reader = await openEventReader(bus, { stream, subjects, after: position[stream] });
+  over.addEventListener('abort', () => reader.stop());
+  if (over.aborted) return reader.stop();
+  for await (const message of reader.messages) {
+    if (over.aborted) return;
+    position[stream] = message.sequence;
+    const event = message.event();
+    if (!event || !isWanted(wish, event)) continue;
+    if (!events.send(toStreamedEvent(event), formatPosition(position))) await drained(events.raw);
+  }
+}
+
+function isWanted({ key, computer }: EventStreamQuery, { data }: Event): boolean {
+  const { key_id, computer_id } = data as { key_id?: string; computer_id?: string | null };
+  return (key === undefined || key_id === key) && (computer === undefined || computer_id === computer);
 }

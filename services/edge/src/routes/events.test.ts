@@ -1,9 +1,11 @@
 // GET /v1/events on a real nats-server: what a browser that follows, sleeps and returns sees.
-import { getEventListeners } from 'node:events';
+import { getEventListeners, once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { createEventPublisher } from '@switchyard/bus';
 import {
   DEFAULT_ORG,
   EVENT_STREAMS_PER_KEY_MAX,
+  EVENT_STREAMS_PER_ORG_MAX,
   EVENTS_STREAM,
   type Event,
   eventIds,
@@ -14,7 +16,6 @@ import { makeLogger } from '@switchyard/service';
 import { temporaryFolder } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
-import { WAITING_EVENTS_MAX } from '../events/send-events.ts';
 
 const WAIT = { timeout: 30_000 };
 
@@ -232,6 +233,23 @@ test('a key has a limited number of streams', async () => {
   for (const stream of streams) await stream.close();
 });
 
+test('an org has a limited number of streams', async () => {
+  const org = newId('org');
+  const count = EVENT_STREAMS_PER_ORG_MAX / EVENT_STREAMS_PER_KEY_MAX;
+  const secrets = await Promise.all(
+    Array.from({ length: count + 1 }, () => edge.addKey(['usage:read'], { org })),
+  );
+  const [last = '', ...others] = secrets;
+  const keys = others.flatMap((secret) => Array<string>(EVENT_STREAMS_PER_KEY_MAX).fill(secret));
+  const streams = await Promise.all(keys.map((secret) => follow(secret)));
+  expect(streams.every(({ status }) => status === 200)).toBe(true);
+  const refusedOne = await follow(last);
+  expect(refusedOne.status).toBe(429);
+  const ofAnother = await follow(await edge.addKey(['usage:read']));
+  expect(ofAnother.status).toBe(200);
+  for (const stream of [...streams, refusedOne, ofAnother]) await stream.close();
+});
+
 test('the stream ends with an error event when the key is revoked', async () => {
   const secret = await edge.addKey(['usage:read']);
   const stream = await follow(secret);
@@ -254,64 +272,53 @@ test('a silent stream has a comment every 15 s', async () => {
   await reader.cancel();
 });
 
-test('a reader that does not read is ended with an error, and resumes where it was', {
-  timeout: 120_000,
-}, async () => {
-  const { connect } = await import('node:net');
+test('a reader that reads slowly loses no event', async () => {
   const secret = await edge.addKey(['usage:read']);
-  const socket = connect(edge.port, '127.0.0.1');
-  socket.write(`GET /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${secret}\r\n\r\n`);
-  const parts: Buffer[] = [];
-  await new Promise<void>((resolve) =>
-    socket.once('data', (bytes) => {
-      parts.push(bytes);
-      resolve();
-    }),
-  );
-  socket.pause();
-  // The edge hands an event to all its readers at once: what this one has, the other was sent too.
-  const prompt = await follow(secret);
-  // Enough for the kernel's buffers and for ours.
-  const big = () => ({ ...keyCreated(), source: '/x' });
-  const pad = 'x'.repeat(2_000);
-  const count = WAITING_EVENTS_MAX + 6_000;
-  for (let done = 0; done < count; done += 500) {
+  const headers = { authorization: `Bearer ${secret}` };
+  const asked = request(`${edge.url}/v1/events`, { headers, agent: false }).end();
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  await once(answer, 'readable');
+  // Enough for the buffers of the kernel, and for the events that the edge fetches ahead.
+  const pad = 'x'.repeat(4_000);
+  const all = Array.from({ length: 3_000 }, () => keyCreated());
+  for (let at = 0; at < all.length; at += 500)
     await Promise.all(
-      Array.from({ length: 500 }, () => {
-        const event = big();
-        return publish({ ...event, data: { ...event.data, by_key_id: pad } });
-      }),
+      all.slice(at, at + 500).map((event) => publish({ ...event, data: { ...event.data, by_key_id: pad } })),
     );
-    await prompt.take(500);
-  }
-  await prompt.close();
-  socket.on('data', (bytes) => parts.push(bytes));
-  socket.resume();
-  const text = () => Buffer.concat(parts).toString();
-  await vi.waitFor(() => expect(text()).toContain('reader_too_slow'), { timeout: 60_000 });
-  socket.destroy();
-  const lastId = [...text().matchAll(/\nid: (\d+\.\d+)\n/g)].at(-1)?.[1] ?? '';
-  const had = [...text().matchAll(/"id":"(key_[^"]+)"/g)].length;
-  const back = await follow(secret, `?since=${lastId}`);
-  expect((await back.take(count - had)).length).toBe(count - had);
-  await back.close();
+  let text = '';
+  answer.on('data', (bytes) => {
+    text += bytes;
+  });
+  await vi.waitFor(() => expect(text.match(/\nevent: /g)).toHaveLength(all.length), WAIT);
+  expect([...text.matchAll(/"id":"(key_[^"]+)"/g)].map(([, id]) => id)).toEqual(all.map(({ id }) => id));
+  asked.destroy();
+}, 60_000);
+
+test('a stream that ends leaves no consumers', async () => {
+  const consumers = async () => (await edge.bus.jsm.streams.info(EVENTS_STREAM)).state.consumer_count;
+  const before = await vi.waitFor(async () => {
+    const count = await consumers();
+    expect(count).toBe(1); // the test's own log of events
+    return count;
+  }, WAIT);
+  const stream = await follow(await edge.addKey(['usage:read']));
+  await vi.waitFor(async () => expect(await consumers()).toBe(before + 1), WAIT);
+  await stream.close();
+  await vi.waitFor(async () => expect(await consumers()).toBe(before), WAIT);
 });
 
-// The last one of this file: it deletes the stream.
 test('a stream that ends with an error leaves no listener that would keep it in memory', async () => {
   const secret = await edge.addKey(['usage:read']);
-  await publish(keyCreated());
-  const live = await follow(secret); // for it the edge keeps the position of the stream
-  await live.first();
-  await edge.bus.jsm.streams.delete(EVENTS_STREAM);
   const any = vi.spyOn(AbortSignal, 'any');
+  const readers = Object.getPrototypeOf(edge.bus.js.consumers) as typeof edge.bus.js.consumers;
+  const broken = vi.spyOn(readers, 'get').mockRejectedValue(new Error('no consumer'));
   try {
-    const stream = await follow(secret, '?since=0');
+    const stream = await follow(secret);
     expect((await stream.take(1))[0]?.event).toBe('error');
     await stream.ended();
     for (const { value } of any.mock.results) expect(getEventListeners(value, 'abort')).toEqual([]);
   } finally {
+    broken.mockRestore();
     any.mockRestore();
-    await live.close();
   }
 });

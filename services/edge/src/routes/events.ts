@@ -2,7 +2,9 @@
 import type { Bus } from '@switchyard/bus';
 import {
   EVENT_STREAMS_PER_KEY_MAX,
+  EVENT_STREAMS_PER_ORG_MAX,
   eventStreamQuery,
+  type KeyRecord,
   ServiceError,
   streamedEvent,
 } from '@switchyard/contracts';
@@ -10,7 +12,6 @@ import type { Clock } from '@switchyard/service';
 import type { FastifyRequest } from 'fastify';
 import type { OpenRelays } from '../auth/open-relays.ts';
 import { whileKeyHolds } from '../auth/while-key-holds.ts';
-import type { LiveEvents } from '../events/live-events.ts';
 import { sendEvents } from '../events/send-events.ts';
 import { EventStream } from '../http/event-stream.ts';
 import { check } from '../http/read-body.ts';
@@ -20,7 +21,6 @@ import { type Route, rawRoute } from '../http/route.ts';
 interface EventRoutesDeps {
   readonly bus: Bus;
   readonly open: OpenRelays;
-  readonly live: LiveEvents;
   /** Aborted when the edge drains. */
   readonly draining: AbortSignal;
   readonly clock: Clock;
@@ -30,7 +30,7 @@ interface EventRoutesDeps {
 const RETRY_AFTER_S = 5;
 
 export function eventRoutes(deps: EventRoutesDeps): Route[] {
-  const openByKey = new Map<string, number>();
+  const open = new OpenStreams();
   return [
     rawRoute(
       {
@@ -56,18 +56,14 @@ export function eventRoutes(deps: EventRoutesDeps): Route[] {
           new EventStream(reply, deps.clock).end();
           return;
         }
-        const count = openByKey.get(key.id) ?? 0;
-        if (count >= EVENT_STREAMS_PER_KEY_MAX) throw tooMany();
-        openByKey.set(key.id, count + 1);
+        open.add(key);
         try {
           await whileKeyHolds(deps.open, key, clientGone(request, reply), async ({ org }, signal) => {
             const until = AbortSignal.any([signal, deps.draining]);
             await sendEvents(deps, { ...query, org, signal: until }, reply);
           });
         } finally {
-          const left = (openByKey.get(key.id) ?? 1) - 1;
-          if (left === 0) openByKey.delete(key.id);
-          else openByKey.set(key.id, left);
+          open.remove(key);
         }
       },
     ),
@@ -80,10 +76,33 @@ function withLastId({ headers, query }: FastifyRequest): unknown {
   return typeof last === 'string' && last !== '' ? { ...(query as object), since: last } : query;
 }
 
-function tooMany(): ServiceError {
-  return new ServiceError(
-    'rate_limited',
-    `this API key has ${EVENT_STREAMS_PER_KEY_MAX} event streams open: close one first`,
-    { retryAfterS: RETRY_AFTER_S },
-  );
+/** Each open stream takes memory of NATS, about 110 KiB. */
+class OpenStreams {
+  /** Id of a key or an org -> its open streams on this edge. */
+  readonly #counts = new Map<string, number>();
+
+  /** @throws ServiceError `rate_limited` */
+  add({ id, org }: KeyRecord): void {
+    this.#check(id, 'API key', EVENT_STREAMS_PER_KEY_MAX);
+    this.#check(org, 'org', EVENT_STREAMS_PER_ORG_MAX);
+    for (const holder of [id, org]) this.#counts.set(holder, this.#countOf(holder) + 1);
+  }
+
+  remove({ id, org }: KeyRecord): void {
+    for (const holder of [id, org]) {
+      const left = this.#countOf(holder) - 1;
+      if (left === 0) this.#counts.delete(holder);
+      else this.#counts.set(holder, left);
+    }
+  }
+
+  #countOf(holder: string): number {
+    return this.#counts.get(holder) ?? 0;
+  }
+
+  #check(holder: string, kind: string, max: number): void {
+    if (this.#countOf(holder) < max) return;
+    const message = `This ${kind} has ${max} event streams open. Close one first.`;
+    throw new ServiceError('rate_limited', message, { retryAfterS: RETRY_AFTER_S });
+  }
 }

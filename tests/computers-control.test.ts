@@ -369,9 +369,10 @@ describe('placement', () => {
 
   test('computers switched off: every operation says so', async () => {
     const bus = await connectBus({ url: installation.natsUrl, service: 'control', logger });
-    const { computerOptions } = await import('../services/control/src/operations/computers-options.ts');
+    const { computerHandlers } = await import('../services/control/src/operations/computers.ts');
     const offReason = 'computers are switched off here';
-    const answer = computerOptions({ offReason } as Parameters<typeof computerOptions>[0])({});
+    const [deps, files] = [{ offReason }, {}] as unknown as Parameters<typeof computerHandlers>;
+    const answer = computerHandlers(deps, files)['computers.options']({});
     await expect(answer).rejects.toMatchObject({ code: 'no_capacity', message: offReason });
     await bus.close();
   });

@@ -34,7 +34,9 @@ export { ObjectGone } from './object-errors.ts';
 export { type ByteRange, ObjectStore, ORPHAN_GRACE_MS, openObjectStore } from './object-store.ts';
 export { OBJECT_STORES } from './objects.ts';
 export {
+  type Handlers,
   type OperationContext,
+  type OperationHandler,
   readRequest,
   request,
   requestHost,

@@ -40,6 +40,14 @@ export interface OperationContext {
   requestId: string | null;
 }
 
+export type OperationHandler<N extends OperationName> = (
+  request: OperationRequest<N>,
+  context: OperationContext,
+) => Promise<OperationResponse<N>>;
+
+/** Handlers by the names of their operations. */
+export type Handlers = { readonly [N in OperationName]?: OperationHandler<N> };
+
 const REQUEST_TIMEOUT_MS_DEFAULT = 30_000;
 
 /**
@@ -123,11 +131,7 @@ export class ServiceHost {
   }
 
   /** @param places partition of an operation on the money of orgs (`placesPattern`); default: all partitions */
-  handle<N extends OperationName>(
-    name: N,
-    handler: (request: OperationRequest<N>, context: OperationContext) => Promise<OperationResponse<N>>,
-    places = ALL_PLACES,
-  ): void {
+  handle<N extends OperationName>(name: N, handler: OperationHandler<N>, places = ALL_PLACES): void {
     const { request: schema } = OPERATIONS[name];
     this.stream(operationPattern(name, places), (call) =>
       answerJson(call, schema, async (request, context) => {
@@ -135,6 +139,11 @@ export class ServiceHost {
         return (handler as JsonHandler)(request, context);
       }),
     );
+  }
+
+  handleAll(handlers: Handlers): void {
+    for (const name of Object.keys(handlers) as OperationName[])
+      this.handle(name, handlers[name] as OperationHandler<OperationName>);
   }
 
   handleHost<N extends HostOperationName>(

@@ -1,13 +1,8 @@
 // Wires every operation that billing serves.
 import { JetStreamError } from '@nats-io/jetstream';
 import { TimeoutError } from '@nats-io/nats-core';
-import type { OperationContext, ServiceHost } from '@switchyard/bus';
-import {
-  type OperationName,
-  type OperationRequest,
-  type OperationResponse,
-  ServiceError,
-} from '@switchyard/contracts';
+import type { OperationHandler, ServiceHost } from '@switchyard/bus';
+import { type OperationName, ServiceError } from '@switchyard/contracts';
 import { MongoError } from 'mongodb';
 import type { Accounts } from './accounts/accounts.ts';
 import type { AccountRecords } from './accounts/records.ts';
@@ -40,10 +35,7 @@ const ANSWER_MS_MAX = 12_000;
 const RETRY_AFTER_S = 2;
 
 export function register(host: ServiceHost, deps: BillingDeps): void {
-  const handle = <N extends OperationName>(
-    name: N,
-    answer: (request: OperationRequest<N>, context: OperationContext) => Promise<OperationResponse<N>>,
-  ) =>
+  const handle = <N extends OperationName>(name: N, answer: OperationHandler<N>) =>
     host.handle(name, (request, context) => orUnavailable(answer(request, context)), deps.partition.places);
   handle('account.get', (request) => accountGet(request, deps));
   handle('account.audit', (request) => accountAudit(request, deps));

@@ -2,9 +2,22 @@
 // the mark removes content and record; the sweep does it if that process dies. The quota is released last.
 import { RevisionConflict } from '@switchyard/bus';
 import { type FileRecord, fileKey } from '@switchyard/contracts';
-import type { FileOperations } from './file-operations.ts';
+import { type FileOperations, findFile } from './file-operations.ts';
 
 type Needs = Pick<FileOperations, 'files' | 'contents' | 'quota' | 'clock'>;
+
+/**
+ * Deletes a file permanently. Once the mark is set, the file is gone for its owner; later failures do not fail the
+ * call.
+ * @throws ServiceError `file_not_found`
+ */
+export async function deleteFile(deps: FileOperations, org: string, id: string): Promise<void> {
+  const { value: record, revision } = await findFile(deps, org, id);
+  if (!(await markDeleting(deps, record, revision))) return;
+  await clearAway(deps, record).catch((error: unknown) =>
+    deps.logger.warn({ err: error, file: id }, 'a deleted file was not cleared away; the sweep does it'),
+  );
+}
 
 /** Marks the record at `revision`. Returns false when another process marked it first and continues the deletion. */
 export async function markDeleting(

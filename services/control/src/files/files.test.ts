@@ -24,11 +24,8 @@ import { systemClock } from '@switchyard/service';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { sendFile } from '../operations/files-content.ts';
+import { fileHandlers, sendFile } from '../operations/files.ts';
 import { storeFile } from '../operations/files-create.ts';
-import { deleteFile } from '../operations/files-delete.ts';
-import { getFile } from '../operations/files-get.ts';
-import { listFiles } from '../operations/files-list.ts';
 import { newFileId } from './file-id.ts';
 import type { FileOperations } from './file-operations.ts';
 import { Quota } from './quota.ts';
@@ -63,9 +60,7 @@ async function startControl(): Promise<{ bus: Bus; deps: FileOperations }> {
   const service = await serve(bus, { name: 'control', version: '0.0.1', description: 'of a test' });
   service.stream(FILE_STORE_SUBJECT, storeFile(deps));
   service.stream(FILE_CONTENT_SUBJECT, sendFile(deps));
-  service.handle('files.list', listFiles(deps));
-  service.handle('files.get', getFile(deps));
-  service.handle('files.delete', deleteFile(deps));
+  service.handleAll(fileHandlers(deps));
   await bus.nc.flush();
   return { bus, deps };
 }

@@ -9,11 +9,11 @@ import {
   fileStoreHead,
   toFileObject,
 } from '@switchyard/contracts';
+import { deleteFile } from '../files/deletion.ts';
 import { newFileId } from '../files/file-id.ts';
 import type { FileOperations } from '../files/file-operations.ts';
 import { MeteredUpload } from '../files/metered-upload.ts';
 import { UploadBody } from '../files/upload-body.ts';
-import { deleteFile } from './files-delete.ts';
 
 export function storeFile(deps: FileOperations): CallHandler {
   return async (call) => {
@@ -21,7 +21,7 @@ export function storeFile(deps: FileOperations): CallHandler {
     const record = await receive(deps, head, new UploadBody(call.body()));
     if (!call.isCancelled) return call.end(toFileObject(record));
     // The caller left before it received the id, so the file would only use up quota.
-    await deleteFile(deps)({ org: head.org, key_id: head.key_id, id: record.id });
+    await deleteFile(deps, head.org, record.id);
   };
 }
 

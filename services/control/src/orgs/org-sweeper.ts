@@ -5,9 +5,9 @@ import { type Repeating, repeat } from '@switchyard/service';
 import { administered, controlEvent } from '../changes/administered.ts';
 import { deleteWithEvents } from '../changes/write.ts';
 import type { ComputerOperations } from '../computers/computer-operations.ts';
+import { removeComputer } from '../computers/removal.ts';
+import { deleteFile } from '../files/deletion.ts';
 import type { FileOperations } from '../files/file-operations.ts';
-import { removeComputer } from '../operations/computers-delete.ts';
-import { deleteFile } from '../operations/files-delete.ts';
 import type { KeyOperations } from '../operations/keys-create.ts';
 import type { WebhookOperations } from '../webhooks/webhook-operations.ts';
 import type { OrgDeps } from './org-records.ts';
@@ -76,7 +76,7 @@ async function removeComputers({ computers }: OrgSweepDeps, org: string): Promis
 
 async function removeFiles({ files }: OrgSweepDeps, org: string): Promise<void> {
   const there = (await files.files.entries(`${org}.>`)).filter(({ value }) => !value.deleting_at);
-  await eachOf(there, ({ value }) => deleteFile(files)({ ...callerOf(org), id: value.id }));
+  await eachOf(there, ({ value }) => deleteFile(files, org, value.id));
 }
 
 async function removeWebhooks({ webhooks }: OrgSweepDeps, org: string): Promise<void> {
@@ -90,10 +90,6 @@ async function removeWebhooks({ webhooks }: OrgSweepDeps, org: string): Promise<
 async function removeKeys({ keys }: OrgSweepDeps, org: string): Promise<void> {
   const there = (await keys.keys.readableEntries()).filter(({ value }) => value.org === org);
   await eachOf(there, ({ key }) => keys.keys.delete(key));
-}
-
-function callerOf(org: string) {
-  return { org, key_id: 'control' };
 }
 
 /** Does the work for each item, also after a failure. @throws AggregateError */

@@ -38,14 +38,7 @@ import { makeLogger, systemClock } from '@switchyard/service';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { getSigningSecret } from '../operations/signing-secret-get.ts';
-import { createWebhook } from '../operations/webhooks-create.ts';
-import { deleteWebhook } from '../operations/webhooks-delete.ts';
-import { listDeliveries } from '../operations/webhooks-deliveries.ts';
-import { getWebhook } from '../operations/webhooks-get.ts';
-import { rotateWebhook } from '../operations/webhooks-rotate.ts';
-import { testWebhook } from '../operations/webhooks-test.ts';
-import { updateWebhook } from '../operations/webhooks-update.ts';
+import { webhookHandlers } from '../operations/webhooks.ts';
 import type { RetrySchedule } from './retry-schedule.ts';
 import { startWebhooks, type Webhooks } from './start-webhooks.ts';
 import { changeWebhook } from './webhook-records.ts';
@@ -116,14 +109,15 @@ function operations() {
   return first.webhooks.operations;
 }
 
-const asked = { requestId: 'req_test' };
+const handlers = () => webhookHandlers(operations());
+const asked = { requestId: 'req_test', signal: new AbortController().signal };
 const caller = (org = DEFAULT_ORG) => ({ org, key_id: 'key_test' });
 const create = (body: CreateWebhookRequest, org?: string) =>
-  createWebhook(operations())({ ...caller(org), body }, asked);
-const get = (id: string): Promise<WebhookObject> => getWebhook(operations())({ ...caller(), id });
-const remove = (id: string, org?: string) => deleteWebhook(operations())({ ...caller(org), id }, asked);
+  handlers()['webhooks.create']({ ...caller(org), body }, asked);
+const get = (id: string): Promise<WebhookObject> => handlers()['webhooks.get']({ ...caller(), id });
+const remove = (id: string, org?: string) => handlers()['webhooks.delete']({ ...caller(org), id }, asked);
 const deliveriesOf = async (id: string) =>
-  (await listDeliveries(operations())({ ...caller(), id, query: {} })).data;
+  (await handlers()['webhooks.deliveries']({ ...caller(), id, query: {} })).data;
 const until = (what: () => Promise<void> | void) => vi.waitFor(what, { timeout: BUSY_MS, interval: 20 });
 
 interface Received {
@@ -246,8 +240,7 @@ test('a test event is sent at once and signed, also to a disabled webhook, and a
   await openInstance();
   const receiver = await openReceiver([204, 500]);
   const { id, secret } = await create({ url: receiver.url, events: ['key.*'] });
-  const { signal } = new AbortController();
-  const sendTest = () => testWebhook(operations())({ ...caller(), id }, { signal });
+  const sendTest = () => handlers()['webhooks.test']({ ...caller(), id }, asked);
   expect(await sendTest()).toMatchObject({ delivered: true, http_status: 204, message: null });
   const [delivery] = receiver.received;
   const headers = delivery?.headers as Record<string, string>;
@@ -255,7 +248,7 @@ test('a test event is sent at once and signed, also to a disabled webhook, and a
     type: 'webhook.test',
     data: { org: DEFAULT_ORG, webhook_id: id },
   });
-  await updateWebhook(operations())({ ...caller(), id, body: { status: 'disabled' } }, asked);
+  await handlers()['webhooks.update']({ ...caller(), id, body: { status: 'disabled' } }, asked);
   expect(await sendTest()).toMatchObject({ delivered: false, http_status: 500, next_attempt_at: null });
   expect(await get(id)).toMatchObject({ disabled_reason: 'user', failing_since: null, last_error: null });
   expect((await deliveriesOf(id)).map(({ http_status }) => http_status)).toEqual([500, 204]);
@@ -286,8 +279,7 @@ test('a delivery counts by its status, whatever the length of the answer', async
   const receiver = await openReceiver();
   receiver.thanks = Buffer.alloc(100 * 1024);
   const { id } = await create({ url: receiver.url, events: ['key.*'] });
-  const { signal } = new AbortController();
-  const outcome = await testWebhook(operations())({ ...caller(), id }, { signal });
+  const outcome = await handlers()['webhooks.test']({ ...caller(), id }, asked);
   expect(outcome).toMatchObject({ delivered: true, http_status: 200, message: null });
 });
 
@@ -411,7 +403,10 @@ test('an endpoint that fails for too long is disabled, shows the reason, and res
   await emit();
   await untilPast();
   receiver.answers = [200];
-  const enabled = await updateWebhook(operations())({ ...caller(), id, body: { status: 'enabled' } }, asked);
+  const enabled = await handlers()['webhooks.update'](
+    { ...caller(), id, body: { status: 'enabled' } },
+    asked,
+  );
   expect(enabled).toMatchObject({ status: 'enabled', disabled_reason: null, failing_since: null });
   const event = await emit();
   await until(() => expect(receiver.of(event)).toHaveLength(1));
@@ -443,7 +438,7 @@ test('failures at a former URL do not disable a webhook', async () => {
   await changeWebhook(operations(), { org: DEFAULT_ORG, id }, { change, eventsOf: () => [] });
 
   const receiver = await openReceiver([500]);
-  const moved = await updateWebhook(operations())({ ...caller(), id, body: { url: receiver.url } }, asked);
+  const moved = await handlers()['webhooks.update']({ ...caller(), id, body: { url: receiver.url } }, asked);
   expect(moved.failing_since).toBeNull();
   response.writeHead(410).end();
   const dropped = await emit();
@@ -489,7 +484,7 @@ test('after a rotation both secrets verify, and only the new one is shown', asyn
   await openInstance();
   const receiver = await openReceiver();
   const { id, secret } = await create({ url: receiver.url, events: ['key.created'] });
-  const rotated = await rotateWebhook(operations())({ ...caller(), id }, asked);
+  const rotated = await handlers()['webhooks.rotate']({ ...caller(), id }, asked);
   expect(rotated.secret).not.toBe(secret);
   await emit();
   await until(() => expect(receiver.received).toHaveLength(1));
@@ -505,7 +500,7 @@ test('events of a webhook can be changed; a deleted one receives nothing and lea
   const receiver = await openReceiver();
   const { id } = await create({ url: receiver.url, events: ['computer.*'] });
   await emit();
-  await updateWebhook(operations())({ ...caller(), id, body: { events: ['key.created'] } }, asked);
+  await handlers()['webhooks.update']({ ...caller(), id, body: { events: ['key.created'] } }, asked);
   await until(async () => {
     const { config } = await bus.jsm.consumers.info(EVENTS_STREAM, `webhook-${id}-1`);
     expect(config.filter_subjects).toEqual([`event.v1.key.created.${DEFAULT_ORG}`]);
@@ -563,7 +558,7 @@ test('the end of a video is sent to its callback_url, signed with the org’s se
   const receiver = await openReceiver([500, 200]);
   const told = await endVideo(receiver.url);
   await until(() => expect(receiver.of(told)).toHaveLength(2));
-  const { secret } = await getSigningSecret(operations())(caller());
+  const { secret } = await handlers()['signing-secret.get'](caller());
   for (const { body, headers } of receiver.of(told))
     expect(new Webhook(secret).verify(body, headers as Record<string, string>)).toEqual({
       type: 'video.completed',
@@ -626,7 +621,7 @@ async function endVideo(callback_url: string | null): Promise<Event> {
 
 test('webhooks that are created at once do not exceed the maximum of their org', async () => {
   await openInstance();
-  const create = createWebhook(operations());
+  const create = handlers()['webhooks.create'];
   const body = { url: 'https://127.0.0.1/', events: ['*'] } satisfies CreateWebhookRequest;
   const asks = Array.from({ length: WEBHOOKS_PER_ORG_MAX + 5 }, () =>
     create({ ...caller(), body }, asked).then(

@@ -1,22 +1,12 @@
+// Removes a computer: by its host, or without it when the host is lost.
 import { requestHost } from '@switchyard/bus';
-import { type OperationRequest, type OperationResponse, ServiceError } from '@switchyard/contracts';
-import { type ComputerOperations, requireComputers } from '../computers/computer-operations.ts';
-import { giveUpComputer } from '../computers/lost-host.ts';
-import { findComputer } from '../computers/records.ts';
+import { ServiceError } from '@switchyard/contracts';
+import type { ComputerOperations } from './computer-operations.ts';
+import { giveUpComputer } from './lost-host.ts';
+import { findComputer } from './records.ts';
 
 /** Covers ending the processes of the computer and removing its files. */
 const DELETE_TIMEOUT_MS = 120_000;
-
-export function deleteComputer(deps: ComputerOperations) {
-  return async ({
-    org,
-    id,
-  }: OperationRequest<'computers.delete'>): Promise<OperationResponse<'computers.delete'>> => {
-    requireComputers(deps);
-    await removeComputer(deps, { org, id });
-    return { id, object: 'computer', deleted: true };
-  };
-}
 
 /** Removes a computer and its files permanently, and frees its slot; also where computers are switched off. */
 export async function removeComputer(

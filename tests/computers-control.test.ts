@@ -25,10 +25,9 @@ import {
   type TestInstallation,
 } from '../services/computer-agent/src/test-agent.ts';
 import { startAgentProcess } from '../services/computer-agent/src/test-agent-process.ts';
-import { SWEEP_MS } from '../services/control/src/computers/sweeper.ts';
 import { config as controlConfig } from '../services/control/src/config.ts';
 import { hostsCommand } from '../services/control/src/hosts-command/hosts-command.ts';
-import { start as startControl } from '../services/control/src/run.ts';
+import { SWEEPS_MS, start as startControl } from '../services/control/src/run.ts';
 
 /** Until control has heard a heartbeat. */
 const HEARD_MS_MAX = 60_000;
@@ -229,7 +228,7 @@ describe('the cap', () => {
     const made = () => create({ cpu: 0.25, memory_mb: 512 }, full);
     const { id } = await vi.waitFor(made, { timeout: HEARD_MS_MAX });
     expect(await slotsOf('org_full')).toEqual([id]);
-    await testAgent.pass(SWEEP_MS);
+    await testAgent.pass(SWEEPS_MS.computers);
     await expect.poll(() => slotsOf('org_swept')).toEqual([]);
     expect(await slotsOf('org_full')).toEqual([id]);
     await remove(id, full);

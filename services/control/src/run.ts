@@ -10,27 +10,29 @@ import {
   serve,
 } from '@switchyard/bus';
 import { toComputerLimits } from '@switchyard/contracts';
-import { ProviderSeal, type Running, type ServiceDeps } from '@switchyard/service';
+import { ProviderSeal, type Running, repeat, type ServiceDeps } from '@switchyard/service';
 import { publishWritten } from './changes/publish-written.ts';
 import type { ComputerOperations } from './computers/computer-operations.ts';
 import { admitHostEvents } from './computers/host-events.ts';
 import { Hosts } from './computers/hosts.ts';
 import { PlacedRecords } from './computers/placed-records.ts';
-import { keepSweepingPlacements } from './computers/placement-sweeper.ts';
 import { Slots } from './computers/slots.ts';
-import { keepSweeping } from './computers/sweeper.ts';
+import { placementSweep, sweepComputers } from './computers/sweeper.ts';
 import type { Config } from './config.ts';
 import type { FileOperations } from './files/file-operations.ts';
 import { Quota } from './files/quota.ts';
-import { keepSweepingFiles } from './files/sweeper.ts';
+import { sweepFiles } from './files/sweeper.ts';
 import { ensureFirstKey } from './keys/first-key.ts';
 import { keepSweepingKeys } from './keys/key-sweeper.ts';
 import { keepTicking } from './keys/tick.ts';
 import { ensureDefaultOrg } from './orgs/org-records.ts';
-import { keepSweepingOrgs } from './orgs/org-sweeper.ts';
+import { sweepOrgs } from './orgs/org-sweeper.ts';
 import { register } from './register.ts';
 import { OVER_A_DAY } from './webhooks/retry-schedule.ts';
 import { startWebhooks } from './webhooks/start-webhooks.ts';
+
+/** Time between the rounds of each sweep. */
+export const SWEEPS_MS = { orgs: 30_000, computers: 30_000, placements: 600_000, files: 300_000 };
 
 type Needs = Pick<ServiceDeps<Config>, 'config' | 'bus' | 'logger' | 'clock'>;
 
@@ -46,14 +48,10 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const known = await mirrorBucket(bus, keys, { tick: false });
   const knownOrgs = await mirrorBucket(bus, orgs, { tick: false });
   const stopTicking = keepTicking(bus, [keys, orgs, providerKeys], logger);
-  const sweepingKeys = keepSweepingKeys({ keys, known, events, clock, logger });
   const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), { tick: false, clock });
   const computers = await computerOperations({ config, bus, logger, clock }, events, new Hosts(hosts));
-  const sweeping = keepSweeping(computers);
   const admission = admitHostEvents(computers);
-  const sweepingPlacements = keepSweepingPlacements(computers);
   const files = await fileOperations({ config, bus, logger, clock });
-  const sweepingFiles = keepSweepingFiles(files);
   const allow = config.SWITCHYARD_EGRESS_ALLOW;
   const webhooks = await startWebhooks({
     ...{ bus, events, clock, logger, allow },
@@ -68,12 +66,16 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   });
   const keyOperations = { keys, known, events, clock };
   const orgOperations = { bus, orgs, knownOrgs, events, clock, keys: keyOperations };
-  const sweepingOrgs = keepSweepingOrgs({
-    ...orgOperations,
-    computers,
-    files,
-    webhooks: webhooks.operations,
-  });
+  const orgData = { ...orgOperations, computers, files, webhooks: webhooks.operations };
+  const sweep = (what: keyof typeof SWEEPS_MS, work: () => Promise<void>) =>
+    repeat({ everyMs: SWEEPS_MS[what], clock, logger, failed: `the sweep of ${what} failed` }, work);
+  const sweeps = [
+    keepSweepingKeys({ keys, known, events, clock, logger }),
+    sweep('orgs', () => sweepOrgs(orgData)),
+    sweep('computers', () => sweepComputers(computers)),
+    sweep('placements', placementSweep(computers)),
+    sweep('files', () => sweepFiles(files)),
+  ];
   register(service, {
     keys: keyOperations,
     orgs: orgOperations,
@@ -91,12 +93,8 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
       await webhooks.stop();
       await stopPublishing();
       await admission.stop();
-      await sweeping.stop();
-      await sweepingPlacements.stop();
-      await sweepingFiles.stop();
-      await sweepingOrgs.stop();
+      await Promise.all(sweeps.map((one) => one.stop()));
       stopTicking();
-      await sweepingKeys.stop();
       hosts.close();
       known.close();
       knownOrgs.close();

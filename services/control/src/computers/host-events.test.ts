@@ -14,13 +14,12 @@ import {
   newId,
   STANDARD_IMAGE,
 } from '@switchyard/contracts';
-import { makeLogger } from '@switchyard/service';
 import { type EventLog, FakeClock } from '@switchyard/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startTestControl, type TestControl } from '../__fixtures__/test-control.ts';
 import { countMinute } from './minute-count.ts';
 import { PlacedRecords } from './placed-records.ts';
-import { placementSweep } from './placement-sweeper.ts';
+import { placementSweep } from './sweeper.ts';
 
 const HOST = 'host_a';
 const THIEF = 'host_thief';
@@ -36,7 +35,6 @@ const RATES = {
   per_gb_disk_minute: '0',
 };
 const MINUTE_NANO = '5000000';
-const logger = makeLogger('control', 'silent');
 const clock = new FakeClock();
 
 let bus: Bus;
@@ -299,7 +297,7 @@ describe('an unreadable record', () => {
 
 describe('a placement', () => {
   test('outlives its record by an hour: events may arrive late', async () => {
-    const sweep = placementSweep({ records, minutes, clock, logger });
+    const sweep = placementSweep({ records, minutes, clock });
     await records.computers.delete(`${HOST}.${ORG}.${record.id}`);
     await sweep();
     clock.advance(HOUR_MS - 1);

@@ -1,24 +1,23 @@
-// Cleans up after a crash during a creation: slots without a computer, and records that no agent will ever process. Any
-// number of instances may run the sweep, since each step is a compare-and-set.
-import { type Repeating, repeat } from '@switchyard/service';
+// Cleans up what computers leave behind. Any number of instances may run the sweeps, since each step is a
+// compare-and-set or idempotent.
+import type { Bucket } from '@switchyard/bus';
+import type { ComputerMinutes } from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
 import type { ComputerOperations } from './computer-operations.ts';
 import { giveUpComputer } from './lost-host.ts';
+import type { PlacedRecords } from './placed-records.ts';
 import { SLOT_EMPTY_MS_MAX } from './slots.ts';
 
-export const SWEEP_MS = 30_000;
+/** Events of a host arrive within seconds of the removal of the record, since both need the bus. */
+const PLACEMENT_KEPT_MS = 3_600_000;
 
 type SweepDeps = Pick<
   ComputerOperations,
   'records' | 'minutes' | 'slots' | 'hosts' | 'events' | 'clock' | 'logger'
 >;
 
-/** Runs the sweep every SWEEP_MS. */
-export function keepSweeping(deps: SweepDeps): Repeating {
-  const failed = 'the sweep of computers failed';
-  return repeat({ everyMs: SWEEP_MS, clock: deps.clock, logger: deps.logger, failed }, () => sweep(deps));
-}
-
-async function sweep(deps: SweepDeps): Promise<void> {
+/** After a crash during a creation: slots without a computer, and records that no agent will ever process. */
+export async function sweepComputers(deps: SweepDeps): Promise<void> {
   await giveUpUnborn(deps);
   for (const org of await deps.slots.orgs()) await deps.slots.freeEmpty(org);
 }
@@ -36,4 +35,27 @@ async function giveUpUnborn(deps: SweepDeps): Promise<void> {
     );
     await giveUpComputer(deps, record);
   }
+}
+
+interface PlacementSweepDeps {
+  readonly records: Pick<PlacedRecords, 'placements' | 'withoutRecord'>;
+  readonly minutes: Pick<Bucket<ComputerMinutes>, 'delete'>;
+  readonly clock: Clock;
+}
+
+/**
+ * Returns the sweep of the placements of computers that are gone. It remembers since when: their hosts may still send
+ * events of them.
+ */
+export function placementSweep({ records, minutes, clock }: PlacementSweepDeps): () => Promise<void> {
+  let goneSince = new Map<string, number>();
+  return async () => {
+    const now = clock.now();
+    goneSince = new Map((await records.withoutRecord()).map((key) => [key, goneSince.get(key) ?? now]));
+    for (const [key, since] of goneSince) {
+      if (now - since < PLACEMENT_KEPT_MS) continue;
+      await minutes.delete(key);
+      await records.placements.delete(key);
+    }
+  };
 }

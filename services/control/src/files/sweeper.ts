@@ -3,19 +3,8 @@
 // idempotent. Entries younger than the grace period are skipped: another process may still work on them.
 import { ORPHAN_GRACE_MS } from '@switchyard/bus';
 import { type FileRecord, fileKey } from '@switchyard/contracts';
-import { type Repeating, repeat } from '@switchyard/service';
 import { clearAway, finishLeaving, markDeleting } from './deletion.ts';
 import type { FileOperations } from './file-operations.ts';
-
-const FILES_SWEEP_MS = 5 * 60_000;
-
-/** Runs the sweep every FILES_SWEEP_MS. */
-export function keepSweepingFiles(deps: FileOperations): Repeating {
-  const failed = 'the sweep of files failed';
-  return repeat({ everyMs: FILES_SWEEP_MS, clock: deps.clock, logger: deps.logger, failed }, () =>
-    sweepFiles(deps),
-  );
-}
 
 export async function sweepFiles(deps: FileOperations, graceMs: number = ORPHAN_GRACE_MS): Promise<void> {
   const isOld = (at: string | Date) => deps.clock.now() - new Date(at).getTime() >= graceMs;

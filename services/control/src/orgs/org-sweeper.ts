@@ -1,7 +1,6 @@
 // Stops the computers of suspended orgs, and removes the data of deleted ones when their time has come. Any number of
 // instances may run the sweep: each step is idempotent, and one that failed is repeated.
 import { eventIds } from '@switchyard/contracts';
-import { type Repeating, repeat } from '@switchyard/service';
 import { administered, controlEvent } from '../changes/administered.ts';
 import { deleteWithEvents } from '../changes/write.ts';
 import type { ComputerOperations } from '../computers/computer-operations.ts';
@@ -14,8 +13,6 @@ import type { OrgDeps } from './org-records.ts';
 import { isRemovalDue } from './org-status.ts';
 import { stopComputersOf } from './stop-computers.ts';
 
-const ORG_SWEEP_MS = 30_000;
-
 interface OrgSweepDeps extends OrgDeps {
   readonly computers: ComputerOperations;
   readonly files: FileOperations;
@@ -23,17 +20,8 @@ interface OrgSweepDeps extends OrgDeps {
   readonly webhooks: Pick<WebhookOperations, 'webhooks' | 'deliveries' | 'signingSecrets'>;
 }
 
-/** Runs the sweep every ORG_SWEEP_MS. */
-export function keepSweepingOrgs(deps: OrgSweepDeps): Repeating {
-  const failed = 'the sweep of orgs failed';
-  const { clock } = deps;
-  return repeat({ everyMs: ORG_SWEEP_MS, clock, logger: deps.computers.logger, failed }, () =>
-    sweepOrgs(deps),
-  );
-}
-
 /** What fails for one org does not keep others from their turn. */
-async function sweepOrgs(deps: OrgSweepDeps): Promise<void> {
+export async function sweepOrgs(deps: OrgSweepDeps): Promise<void> {
   const { logger } = deps.computers;
   const suspended = deps.knownOrgs.entries().filter(([, { suspended_at }]) => suspended_at !== null);
   const warn = (org: string) => (error: unknown) =>

@@ -2,18 +2,16 @@
 import {
   type AuditEntry,
   type AuditLogQuery,
-  afterOf,
-  limitOf,
   type OperationRequest,
   type OperationResponse,
   pageOf,
-  unknownCursor,
 } from '@switchyard/contracts';
 import type { Filter } from 'mongodb';
 import { catchUpAuditLog } from '../catch-up.ts';
 import type { BillingDeps } from '../register.ts';
 import type { AuditRow } from '../store/documents.ts';
 import { timeRange } from '../store/log-page.ts';
+import { readPage } from '../store/page.ts';
 
 /** @throws ServiceError `invalid_request` for a reversed range, or a cursor that the filter does not find */
 export async function auditLogList(
@@ -21,21 +19,11 @@ export async function auditLogList(
   deps: BillingDeps,
 ): Promise<OperationResponse<'audit-log.list'>> {
   await catchUpAuditLog(deps);
-  const { auditLog } = deps.store;
-  const limit = limitOf(query);
-  const wanted = filterOf(query, all_orgs ? query.org : org);
-  const after = afterOf(query);
-  const last = after === undefined ? null : await auditLog.findOne({ ...wanted, _id: after });
-  if (after !== undefined && !last) throw unknownCursor();
-  const older = last && { $or: [{ at: { $lt: last.at } }, { at: last.at, _id: { $lt: last._id } }] };
-  const rows = await auditLog
-    .find({ $and: [wanted, ...(older ? [older] : [])] })
-    .sort({ at: -1, _id: -1 })
-    .limit(limit + 1)
-    .toArray();
+  const filter = filterOf(query, all_orgs ? query.org : org);
+  const { rows, hasMore } = await readPage(deps.store.auditLog, { filter, scope: filter }, query);
   return pageOf(
-    rows.slice(0, limit).map((row) => toAuditEntry(row, all_orgs)),
-    rows.length > limit,
+    rows.map((row) => toAuditEntry(row, all_orgs)),
+    hasMore,
     ({ id }) => id,
   );
 }

@@ -1,21 +1,19 @@
 // credits.create, credits.list: the credits of an org.
 import { publishEvent } from '@switchyard/bus';
 import {
-  afterOf,
   eventIds,
-  limitOf,
   makeEvent,
   newId,
   type OperationRequest,
   type OperationResponse,
   pageOf,
   ServiceError,
-  unknownCursor,
 } from '@switchyard/contracts';
 import { dollarsToJson, parseDollars } from '@switchyard/money';
 import { catchUp } from '../catch-up.ts';
 import type { BillingDeps } from '../register.ts';
 import { creditOf } from '../statements/read-statement.ts';
+import { readPage } from '../store/page.ts';
 
 const EVENT_SOURCE = '/switchyard/billing';
 
@@ -61,19 +59,7 @@ export async function creditsList(
   deps: BillingDeps,
 ): Promise<OperationResponse<'credits.list'>> {
   await catchUp(deps);
-  const limit = limitOf(query);
-  const after = afterOf(query);
-  const found = await deps.store.ledger
-    .find({ 'credit.org': org, ...(after === undefined ? {} : await olderThan(deps, org, after)) })
-    .sort({ at: -1, n: -1 })
-    .limit(limit + 1)
-    .toArray();
-  return pageOf(found.slice(0, limit).flatMap(creditOf), found.length > limit, ({ id }) => id);
-}
-
-/** @throws ServiceError `invalid_request` when the org has no such credit */
-async function olderThan({ store }: BillingDeps, org: string, id: string) {
-  const row = await store.ledger.findOne({ _id: id, 'credit.org': org }, { projection: { at: 1, n: 1 } });
-  if (!row) throw unknownCursor();
-  return { $or: [{ at: { $lt: row.at } }, { at: row.at, n: { $lt: row.n } }] };
+  const credits = { 'credit.org': org };
+  const { rows, hasMore } = await readPage(deps.store.ledger, { filter: credits, scope: credits }, query);
+  return pageOf(rows.flatMap(creditOf), hasMore, ({ id }) => id);
 }

@@ -1,34 +1,15 @@
-// One page of Logs: newest first, filtered, starting at the cursor.
-import {
-  afterOf,
-  invalidParam,
-  type ListQuery,
-  type LogsQuery,
-  limitOf,
-  unknownCursor,
-} from '@switchyard/contracts';
+// One page of Logs, filtered.
+import { invalidParam, type ListQuery, type LogsQuery } from '@switchyard/contracts';
 import { parseDollars } from '@switchyard/money';
 import type { Filter } from 'mongodb';
 import type { LogRow } from './documents.ts';
 import type { INDEXES } from './indexes.ts';
+import { type Page, readPage } from './page.ts';
 import type { Store } from './store.ts';
 
-export interface LogPage {
-  readonly rows: LogRow[];
-  readonly hasMore: boolean;
-}
-
 /** @throws ServiceError `invalid_request` for a reversed range or an unknown cursor */
-export async function readLogPage({ logs }: Store, org: string, query: LogsQuery): Promise<LogPage> {
-  const limit = limitOf(query);
-  const after = afterOf(query);
-  const position = after === undefined ? null : await positionOf(logs, org, after);
-  const rows = await logs
-    .find(logFilter(org, query, position))
-    .sort({ at: -1, _id: -1 })
-    .limit(limit + 1)
-    .toArray();
-  return { rows: rows.slice(0, limit), hasMore: rows.length > limit };
+export async function readLogPage({ logs }: Store, org: string, query: LogsQuery): Promise<Page<LogRow>> {
+  return readPage(logs, { filter: logFilter(org, query), scope: { org } }, query);
 }
 
 /** The index for each filter. A test checks that `INDEXES` has it. */
@@ -54,20 +35,13 @@ export const INDEX_OF_FILTER = {
 
 /**
  * The filter for the collection.
- * @param position of the row after which the page begins
  * @throws ServiceError `invalid_request` naming a reversed range or an unreadable value
  */
-export function logFilter(org: string, query: LogsQuery, position: Position | null = null): Filter<LogRow> {
+export function logFilter(org: string, query: LogsQuery): Filter<LogRow> {
   const { key, type, model: models, computer, status, tag: tags, client_request_id } = query;
   const exact = Object.entries({ key, type, models, computer, status, tags, client_request_id });
   const given = Object.fromEntries(exact.filter(([, value]) => value !== undefined));
-  const conditions: Filter<LogRow>[] = [];
   const request = query.request_id;
-  if (request !== undefined) conditions.push({ $or: [{ _id: request }, { corrects: request }] });
-  if (position) {
-    const { at, _id: id } = position;
-    conditions.push({ $or: [{ at: { $lt: at } }, { at, _id: { $lt: id } }] });
-  }
   const at = timeRange(query);
   const cost = costRange(query);
   return {
@@ -75,7 +49,7 @@ export function logFilter(org: string, query: LogsQuery, position: Position | nu
     ...given,
     ...(cost ? { cost } : {}),
     ...(at ? { at } : {}),
-    ...(conditions.length > 0 ? { $and: conditions } : {}),
+    ...(request === undefined ? {} : { $and: [{ $or: [{ _id: request }, { corrects: request }] }] }),
   };
 }
 
@@ -102,13 +76,4 @@ function costOf(param: 'cost_min' | 'cost_max', query: LogsQuery): bigint | null
   } catch (cause) {
     throw invalidParam(param, 'must be US dollars with at most 9 decimals', cause);
   }
-}
-
-type Position = Pick<LogRow, '_id' | 'at'>;
-
-/** @throws ServiceError `invalid_request` when the org's log has no row with this id */
-async function positionOf(logs: Store['logs'], org: string, id: string): Promise<Position> {
-  const row = await logs.findOne({ _id: id, org }, { projection: { at: 1 } });
-  if (!row) throw unknownCursor();
-  return row;
 }

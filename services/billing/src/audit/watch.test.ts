@@ -1,7 +1,6 @@
 // The continuous check in a running billing: silent while the books are correct, also under traffic; otherwise an
 // alarm, a metric and an answer of account.audit.
 import { randomBytes } from 'node:crypto';
-import type { Bus } from '@switchyard/bus';
 import { accountAudit, EVENTS_STREAM, RECEIPTS_STREAM } from '@switchyard/contracts';
 import { Lock, makeLogger, systemClock } from '@switchyard/service';
 import { Registry } from 'prom-client';
@@ -10,10 +9,8 @@ import { ensureConsumer } from '../consumer.ts';
 import { completed, mixedEvents, refused, videoCharged, voided } from '../fixtures/events.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
 import type { TestBilling } from '../fixtures/running-billing.ts';
-import { LedgerOrder } from '../partitions/ledger-order.ts';
 import { ONLY_PARTITION } from '../partitions/partition.ts';
-import { Findings } from './drift.ts';
-import { checkNewEvents, EVENTS_PER_CHECK_MAX } from './new-events.ts';
+import { EVENTS_PER_CHECK_MAX } from './new-events.ts';
 import { BATCHES_PER_CHECK_MAX, RECEIPTS_PER_CHECK_MAX } from './receipts-watch.ts';
 import { BooksWatch } from './watch.ts';
 
@@ -357,46 +354,3 @@ test(`one check reads the newest ${EVENTS_PER_CHECK_MAX} events at most, and the
   await watch.check();
   expect(watch.state.wrong).toBe(0);
 });
-
-test('a check whose read was cut short leaves the rest to the next one', async () => {
-  const [org, drifting] = ['org_cut', 'req_cut6'];
-  const time = new Date();
-  const bus = shortOfBreath(installation.client.bus, 3);
-  const { last_seq: before } = (await installation.client.bus.jsm.streams.info(EVENTS_STREAM)).state;
-  await installation.client.publish(
-    ...Array.from({ length: 7 }, (_, i) => completed(`req_cut${i}`, 1n, { org, time })),
-  );
-  const { last_seq } = (await installation.client.bus.jsm.streams.info(EVENTS_STREAM)).state;
-  await vi.waitFor(async () => {
-    const { ack_floor } = await installation.client.bus.jsm.consumers.info(
-      EVENTS_STREAM,
-      ONLY_PARTITION.consumer,
-    );
-    expect(ack_floor.stream_seq).toBe(last_seq);
-  }, BUSY_MS);
-  await installation.database.store.ledger.updateOne({ _id: drifting }, { $inc: { cost: 1n } });
-  const found: string[] = [];
-  const order = await LedgerOrder.read(installation.database.store, ONLY_PARTITION.layout);
-  let seq = before;
-  for (const until of [last_seq - 4, last_seq - 1, last_seq]) {
-    const findings = new Findings();
-    const look = { bus, store: installation.database.store, partition: ONLY_PARTITION, order, findings };
-    ({ seq } = await checkNewEvents(look, seq));
-    expect(seq).toBe(until);
-    found.push(...findings.named.map(({ subject }) => subject));
-  }
-  expect(found).toEqual([drifting]);
-  await installation.database.store.ledger.updateOne({ _id: drifting }, { $inc: { cost: -1n } });
-});
-
-/** A bus whose pulls from a stream end after this many messages. */
-function shortOfBreath(bus: Bus, messages: number): Bus {
-  const get: Bus['js']['consumers']['get'] = async (...which) => {
-    const consumer = await bus.js.consumers.get(...which);
-    const fetch = consumer.fetch.bind(consumer);
-    consumer.fetch = (options) => fetch({ ...options, max_messages: messages });
-    return consumer;
-  };
-  const js = Object.create(bus.js, { consumers: { value: { get } } }) as Bus['js'];
-  return Object.create(bus, { js: { value: js } }) as Bus;
-}

@@ -56,6 +56,7 @@ function rowOf(i: number, calls: number): LedgerRow {
     at: new Date(NOW - YEAR_MS + Math.floor((i / calls) * YEAR_MS)),
     ...{ type: i % 3 === 0 ? 'embedding' : 'language', model, maker: 'acme', computer: null },
     status: LOG_STATUSES[i % 11 === 0 ? 2 : 0],
+    ...{ month: '', line: '' }, // no statement is read
     ...{ calls: 1n, cost: BigInt((i * 7_919) % 1_000_000), quantities: { input_tokens: 10_000n } },
   };
 }

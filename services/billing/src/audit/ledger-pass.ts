@@ -65,14 +65,14 @@ function addUp({ sums, logsSince }: AuditRun, { org, cost, credit, at }: LedgerR
 function checkPlace({ findings }: AuditRun, row: LedgerRow): void {
   const { _id: subject, org, month, line, at } = row;
   const key = lineKeyOf(row);
-  if (line !== undefined && line !== lineIdOf(key))
+  if (line !== lineIdOf(key))
     findings.add({
       kind: 'row_misplaced',
       org,
       subject,
       detail: `it names ${line}; it is in ${lineIdOf(key)}`,
     });
-  if (month !== undefined && month < monthOf(at.getTime()))
+  if (month < monthOf(at.getTime()))
     findings.add({ kind: 'row_misplaced', org, subject, detail: `${at.toISOString()} in ${month}` });
 }
 

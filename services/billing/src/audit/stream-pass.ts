@@ -47,7 +47,8 @@ async function keep(
   rows: Awaited<ReturnType<typeof checkEvents>>['rows'],
 ): Promise<void> {
   if (rows.length === 0) return;
-  const documents = rows.map(({ row, seq }) => ({ ...row, p: FIRST_PARTITION, n: BigInt(seq) }));
+  const number = (seq: number) => ({ p: FIRST_PARTITION, n: BigInt(seq), month: '', line: '' });
+  const documents = rows.map(({ row, seq }) => ({ ...row, ...number(seq) }));
   await work.ledger.insertMany(documents, { ordered: false }).catch((error: unknown) => {
     if (!metDuplicateKey(error)) throw error; // an event may be in the stream twice
   });

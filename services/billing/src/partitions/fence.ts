@@ -2,6 +2,7 @@
 // that still uses the former layout finds this number taken, reads the layout again and stops. So a charge and its
 // void, which look for each other, are never booked at the same time in two partitions.
 import type { PartitionDeps } from '../partition-deps.ts';
+import { bookedPlace } from '../statements/months.ts';
 import { answered } from '../store/answered.ts';
 import { LedgerWriter } from '../store/ledger-writer.ts';
 import { metDuplicateKey } from '../store/mongo-errors.ts';
@@ -33,7 +34,7 @@ export async function fence({ store, partition, epoch, now, logger }: FenceDeps)
       const last = store.ledger.find({ p: partition }).sort({ n: -1 }).limit(1).toArray();
       const n = ((await answered(last))[0]?.n ?? 0n) + 1n;
       const row = newLedgerRow({ _id, kind: 'fence', at: new Date(now), org: '' });
-      await answered(store.ledger.insertOne({ ...row, p: partition, n }));
+      await answered(store.ledger.insertOne({ ...row, ...bookedPlace(row, now), p: partition, n }));
     } catch (error) {
       if (!metDuplicateKey(error) || tries === TRIES_MAX) throw error;
     }

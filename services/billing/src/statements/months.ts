@@ -5,7 +5,6 @@ import { LEDGER_KINDS, STATEMENT_CLOSES_AFTER_HOURS } from '@switchyard/contract
 import type { UnnumberedRow } from '../store/documents.ts';
 
 const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const CLOSES_AFTER_MS = STATEMENT_CLOSES_AFTER_HOURS * HOUR_MS;
 /** Maximum difference between clocks of billing instances: one closes a month while another still books into it. */
 export const CLOCKS_DIFFER_MS_MAX = 50_000;
@@ -52,11 +51,10 @@ interface LineKey {
 }
 
 /** A void is in the line of its charge and reduces it. */
-export function lineKeyOf(row: UnnumberedRow): LineKey {
-  const { type, model, computer } = row;
-  const own = monthOf(row.at.getTime());
-  const month = row.month ?? own;
-  return { month, kind: LEDGER_KINDS[row.kind].part, type, model, computer, late: month !== own };
+export function lineKeyOf(row: UnnumberedRow & Pick<Place, 'month'>): LineKey {
+  const { month, type, model, computer } = row;
+  const late = month !== monthOf(row.at.getTime());
+  return { month, kind: LEDGER_KINDS[row.kind].part, type, model, computer, late };
 }
 
 /** The id of a line; the same in every month. */
@@ -71,21 +69,8 @@ export interface Place {
   readonly line: string;
 }
 
-/**
- * Returns a function from rows to places. It caches the place per day and line, since a batch has many rows of each.
- */
-export function placesAt(now: number): (row: UnnumberedRow) => Place {
-  const places = new Map<string, Place>();
-  return (row) => {
-    const { type, model, computer } = row;
-    const day = Math.floor(row.at.getTime() / DAY_MS);
-    const key = JSON.stringify([day, LEDGER_KINDS[row.kind].part, type, model, computer]);
-    let place = places.get(key);
-    if (!place) {
-      const month = bookedMonth(row.at.getTime(), now);
-      place = { month, line: lineIdOf(lineKeyOf({ ...row, month })) };
-      places.set(key, place);
-    }
-    return place;
-  };
+/** The place of a row that is booked now. */
+export function bookedPlace(row: UnnumberedRow, now: number): Place {
+  const month = bookedMonth(row.at.getTime(), now);
+  return { month, line: lineIdOf(lineKeyOf({ ...row, month })) };
 }

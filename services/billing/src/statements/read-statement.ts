@@ -12,7 +12,7 @@ import { addAmounts, noAmounts } from '../store/buckets.ts';
 import type { Amounts, LedgerRow, StatementLineDocument, UnnumberedRow } from '../store/documents.ts';
 import { readQuantities } from '../store/quantities.ts';
 import type { Store } from '../store/store.ts';
-import { closesAt, monthOf } from './months.ts';
+import { closesAt } from './months.ts';
 
 /** The sums of a month, in nano-dollars. */
 interface MonthSums {
@@ -46,7 +46,7 @@ export async function readStatement(
     if (other < month) opening += credits - charges - refunds;
   const lines = together(await answered(store.aggregates.lines.find({ org, month }).toArray()));
   const sums = months.get(month) ?? { credits: 0n, charges: 0n, refunds: 0n };
-  const granted = (await creditRows(store, org)).filter((row) => monthOfCredit(row) === month);
+  const granted = (await creditRows(store, org)).filter((row) => row.month === month);
   return {
     ...summaryOf(month, sums, opening, now),
     org,
@@ -64,7 +64,7 @@ async function sumsByMonth(store: Store, org: string): Promise<Map<string, Month
   };
   for (const { month, kind, cost } of await answered(sumsOfLines(store, org)))
     of(month)[kind === 'refund' ? 'refunds' : 'charges'] += cost;
-  for (const row of await creditRows(store, org)) of(monthOfCredit(row)).credits += row.credit?.amount ?? 0n;
+  for (const row of await creditRows(store, org)) of(row.month).credits += row.credit?.amount ?? 0n;
   return months;
 }
 
@@ -84,10 +84,6 @@ export async function sumsOfLines({ aggregates }: Store, org: string): Promise<S
 
 function creditRows({ ledger }: Store, org: string): Promise<LedgerRow[]> {
   return answered(ledger.find({ 'credit.org': org }).toArray());
-}
-
-function monthOfCredit({ month, at }: LedgerRow): string {
-  return month ?? monthOf(at.getTime());
 }
 
 function summaryOf(

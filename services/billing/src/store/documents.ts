@@ -23,7 +23,7 @@ interface Dimensions {
   computer: string | null;
   /** `<name>:<value>`, sorted; absent without tags. */
   tags?: string[];
-  /** How a call ended; absent for rows that are no call, and for rows written before it was stored. */
+  /** How a call ended; absent for rows that are no call. */
   status?: LogEntry['status'];
 }
 
@@ -49,9 +49,6 @@ export interface UnnumberedRow extends Dimensions, Amounts {
   voids?: string;
   /** Of a refund: id of the refunded charge. */
   refunds?: string;
-  /** The month and the line of its statement, decided at booking (statements/months.ts). */
-  month?: string;
-  line?: string;
   /** The rates of the charge: `<unit> <dollars>`, or `<unit> <dollars>/<parts>` where parts of a unit were counted. */
   rates?: string[];
   /** Of a manual refund: its id, the API key that made it, and the reason. */
@@ -74,6 +71,9 @@ interface Credit {
 }
 
 export interface LedgerRow extends UnnumberedRow {
+  /** The month and the line of its statement, decided at booking (statements/months.ts). */
+  month: string;
+  line: string;
   p: string;
   /** Consecutive from 1 within the partition, without a gap. */
   n: bigint;
@@ -171,8 +171,6 @@ export interface DayAggregate extends AggregateHead, StoredAmounts {}
 export interface Checkpoint {
   _id: string;
   n: bigint;
-  /** The families of the aggregates. When they differ, all rows are folded again. */
-  folded_for?: string;
 }
 
 /** How billing is split into partitions. Without this document there is one partition. */

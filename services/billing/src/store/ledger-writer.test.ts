@@ -289,21 +289,3 @@ test('a ledger that lost a row is not folded beyond the gap', async () => {
   await database.store.ledger.deleteOne({ _id: 'req_1' });
   await expect(openWriter(database)).rejects.toThrow('row 1 of p0 is missing');
 });
-
-test('a late writer does not overwrite the checkpoint of another release', async () => {
-  const database = await databases.open();
-  const { checkpoints, aggregates } = database.store;
-  const events = mixedEvents(40, 5);
-  const [first = [], second = []] = chunks(events, 20);
-  const asleep = await openWriter(database);
-  await asleep.append(entriesOf(first));
-  const other = await openWriter(database);
-  await other.append(entriesOf(second));
-  await other.close();
-  // The other writer is of a release without sums by status.
-  await checkpoints.updateOne({}, { $set: { folded_for: 'total key' } });
-  for (const kept of [aggregates.hours, aggregates.days]) await kept.deleteMany({ family: 'status' });
-  await asleep.close();
-  await openWriter(database);
-  await expectBooksBalance(database.db);
-});

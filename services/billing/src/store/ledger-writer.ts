@@ -2,10 +2,10 @@
 // repeats, and two concurrent writers, and still books each event exactly once. The README of this service explains
 // why.
 import { type Clock, type Logger, systemClock } from '@switchyard/service';
-import { placesAt } from '../statements/months.ts';
+import { bookedPlace } from '../statements/months.ts';
 import { answered } from './answered.ts';
 import { type Conflict, idsToLookUp, planBatch } from './batch-plan.ts';
-import { FAMILIES, type LedgerRow, type UnnumberedRow } from './documents.ts';
+import type { LedgerRow, UnnumberedRow } from './documents.ts';
 import type { Entry } from './entries.ts';
 import { Fences, foldRows } from './fold.ts';
 import { writeLogs } from './log-writer.ts';
@@ -16,9 +16,6 @@ import type { Store } from './store.ts';
 
 /** The checkpoint is written once per this many batches; after a crash at most these are checked again. */
 const CHECKPOINT_EVERY_BATCHES = 20;
-
-/** The families of a checkpoint. Rows below a checkpoint for other families are missing in some aggregates. */
-const FOLDED_FOR = [...FAMILIES, 'lines'].join(' ');
 
 /** The step that just ended, for tests that stop the writer there. */
 export type Step = 'known' | 'logs' | 'rows' | 'folded' | 'checkpoint';
@@ -50,16 +47,14 @@ export class LedgerWriter {
   }
 
   /**
-   * Finds the end of the ledger and folds the rows that an earlier writer left unfolded; all rows if there are new
-   * aggregates.
+   * Finds the end of the ledger and folds the rows that an earlier writer left unfolded.
    * @throws LedgerGap, AnotherWriter, and the driver's errors: then try again
    */
   async recover(signal?: AbortSignal): Promise<void> {
     this.#last = null;
     this.#fences = new Fences();
     const { ledger, aggregates, checkpoints } = this.#deps.store;
-    const written = await answered(checkpoints.findOne({ _id: this.#partition }));
-    const checkpoint = written?.folded_for === FOLDED_FOR ? written.n : 0n;
+    const checkpoint = (await answered(checkpoints.findOne({ _id: this.#partition })))?.n ?? 0n;
     const last = await foldAbove({
       ...{ ledger, aggregates, partition: this.#partition, above: checkpoint },
       ...(signal ? { signal } : {}),
@@ -114,12 +109,11 @@ export class LedgerWriter {
   }
 
   #numbered(rows: readonly UnnumberedRow[], last: bigint): LedgerRow[] {
-    const placeOf = placesAt((this.#deps.clock ?? systemClock).now());
+    const now = (this.#deps.clock ?? systemClock).now();
     let n = last;
     return rows.map((row) => {
-      const { month, line } = placeOf(row);
       n += 1n;
-      return { ...row, month, line, p: this.#partition, n };
+      return { ...row, ...bookedPlace(row, now), p: this.#partition, n };
     });
   }
 
@@ -133,15 +127,9 @@ export class LedgerWriter {
     }
   }
 
-  /**
-   * Keeps a checkpoint that is further on: the rows up to it may be missing in some sums if another release wrote it.
-   */
+  /** A late writer may set it back: the next recovery skips the rows that are folded. */
   async #writeCheckpoint(n: bigint): Promise<void> {
     const { checkpoints } = this.#deps.store;
-    const ours = { $set: { n, folded_for: FOLDED_FOR } };
-    const written = checkpoints.updateOne({ _id: this.#partition, n: { $lte: n } }, ours, { upsert: true });
-    await answered(written).catch((error: unknown) => {
-      if (!metDuplicateKey(error)) throw error;
-    });
+    await answered(checkpoints.updateOne({ _id: this.#partition }, { $set: { n } }, { upsert: true }));
   }
 }

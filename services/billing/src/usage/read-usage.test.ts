@@ -9,7 +9,6 @@ import {
 import { parseDollars } from '@switchyard/money';
 import { makeLogger } from '@switchyard/service';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expectBooksBalance } from '../fixtures/books.ts';
 import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import { completed, metered, mixedEvents, ORG, refused, TIME, voided } from '../fixtures/events.ts';
 import { entryOf } from '../store/entry-of.ts';
@@ -271,21 +270,6 @@ describe('the rows', () => {
       ...[['cancelled', 1, 0.000000003]],
       ...[[null, 0, 0.000000001]],
     ]);
-  });
-
-  test('of a grouping that an earlier release lacked are built when this one starts', async () => {
-    const database = await booked(events);
-    const { aggregates, checkpoints } = database.store;
-    const before = await usage(database, { ...all, group_by: 'status' });
-    await aggregates.hours.deleteMany({ family: 'status' });
-    await aggregates.days.deleteMany({ family: 'status' });
-    await checkpoints.deleteMany({});
-    await checkpoints.insertOne({ _id: 'p0', n: 5n }); // as the earlier release wrote it
-    const writer = new LedgerWriter({ store: database.store, logger: makeLogger('test', 'silent') });
-    await writer.recover();
-    expect(await usage(database, { ...all, group_by: 'status' })).toEqual(before);
-    expect(before.data).toHaveLength(2);
-    await expectBooksBalance(database.db);
   });
 
   test('begin where the days of the caller begin', async () => {

@@ -178,8 +178,8 @@ export class Feed<T = Event> {
   }
 }
 
-/** Idempotent. A feed does it as well, and tries again when it fails. */
-export async function ensureConsumer(options: ConsumerOptions): Promise<Consumer> {
+/** Idempotent. */
+async function ensureConsumer(options: ConsumerOptions): Promise<Consumer> {
   const { bus, stream, name, description, since } = options;
   const { ackWaitMs = FEED_ACK_WAIT_MS, waitingMax = WAITING_MAX } = options;
   await ensureEventsStream(bus);

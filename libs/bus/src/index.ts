@@ -19,7 +19,6 @@ export {
 export {
   type Delivery,
   deleteConsumer,
-  ensureConsumer,
   FEED_ACK_WAIT_MS,
   Feed,
   type FeedOptions,

@@ -65,7 +65,7 @@ export async function start({ config, bus, logger, clock, metrics }: StartDeps):
     stopping: stopping.signal,
   };
   const worker = await startWorker({ bus, videos, deps });
-  const charges = await followCharges({ bus, clock, logger, take: (event) => ensureRecord(deps, event) });
+  const charges = followCharges({ bus, clock, logger, take: (event) => ensureRecord(deps, event) });
   const service = await serve(bus, {
     name: 'video-worker',
     version: '0.1.0',

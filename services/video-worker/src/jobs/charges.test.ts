@@ -18,7 +18,7 @@ test('a deleted consumer is created again and rereads every charge without start
   const makers = { first: new TestMaker() };
   const deps = installation.depsOf(makers, new Mortal(null));
   const taken: string[] = [];
-  const charges = await followCharges({
+  const charges = followCharges({
     ...{ bus: installation.bus, clock: systemClock, logger: makeLogger('video-worker', 'silent') },
     take: async (event) => {
       await ensureRecord(deps, event);

@@ -27,11 +27,12 @@ interface WorkerOptions {
 }
 
 export async function startWorker({ bus, videos, deps }: WorkerOptions): Promise<Worker> {
-  const inHand = new Map<string, Promise<void>>();
+  const inHand = new Map<string, { readonly sharers: string[]; readonly working: Promise<void> }>();
   /** Jobs whose lease was not taken since the last look. */
   const notTaken = new Set<string>();
   const takeOne = takerOf(deps, bus.instance);
-  const shares = new Shares();
+  const isShareTaken = (sharer: string) =>
+    [...inHand.values()].filter(({ sharers }) => sharers.includes(sharer)).length >= SHARE_MAX;
   let cancelLook = () => {};
   let poked = false;
   const takeDue = () => {
@@ -39,15 +40,13 @@ export async function startWorker({ bus, videos, deps }: WorkerOptions): Promise
       if (deps.stopping.aborted || inHand.size >= JOBS_AT_ONCE_MAX) return;
       if (inHand.has(entry.key) || notTaken.has(entry.key)) continue;
       const sharers = sharersOf(deps, entry.value);
-      if (sharers.some((sharer) => shares.of(sharer) >= SHARE_MAX)) continue;
-      shares.count(sharers, 1);
+      if (sharers.some(isShareTaken)) continue;
       const working = takeOne(entry).then((isTaken) => {
         inHand.delete(entry.key);
-        shares.count(sharers, -1);
         if (isTaken) poke();
         else notTaken.add(entry.key);
       });
-      inHand.set(entry.key, working);
+      inHand.set(entry.key, { sharers, working });
     }
   };
   // Coalesces several changes of one event loop turn into one check.
@@ -74,7 +73,7 @@ export async function startWorker({ bus, videos, deps }: WorkerOptions): Promise
     async stop() {
       cancelLook();
       open.close();
-      await Promise.allSettled(inHand.values());
+      await Promise.allSettled([...inHand.values()].map(({ working }) => working));
     },
   };
 }
@@ -83,23 +82,6 @@ export async function startWorker({ bus, videos, deps }: WorkerOptions): Promise
 function sharersOf(deps: JobDeps, record: VideoRecord): string[] {
   const upstream = upstreamOf(deps, record);
   return [record.org, ...(upstream ? [upstream.base_url ?? upstream.adapter] : [])];
-}
-
-/** Numbers of jobs in hand, by org and by upstream. */
-class Shares {
-  readonly #jobs = new Map<string, number>();
-
-  of(sharer: string): number {
-    return this.#jobs.get(sharer) ?? 0;
-  }
-
-  count(sharers: readonly string[], change: 1 | -1): void {
-    for (const sharer of sharers) {
-      const jobs = this.of(sharer) + change;
-      if (jobs > 0) this.#jobs.set(sharer, jobs);
-      else this.#jobs.delete(sharer);
-    }
-  }
 }
 
 /** Takes jobs. Reports only the first of several leases in a row that cannot be written. */

@@ -7,9 +7,9 @@ import type { Logger } from '@switchyard/service';
 import type { LedgerOrder } from '../partitions/ledger-order.ts';
 import { readBatch, rejectedOf } from '../read-batch.ts';
 import { idsToLookUp, planBatch } from '../store/batch-plan.ts';
-import type { LedgerRow, LogRow, UnnumberedRow } from '../store/documents.ts';
+import type { LedgerRow, UnnumberedRow } from '../store/documents.ts';
 import { type Entry, rowIdOf } from '../store/entries.ts';
-import { KINDS_REPEATED_LATER, mayRepeatLater } from '../store/entry-of.ts';
+import { KINDS_REPEATED_LATER } from '../store/entry-of.ts';
 import { newLedgerRow } from '../store/new-rows.ts';
 import type { Store } from '../store/store.ts';
 import { readById } from './batches.ts';
@@ -20,8 +20,6 @@ interface EventCheck {
   readonly store: Store;
   readonly findings: Findings;
   readonly order: LedgerOrder;
-  /** The logs are complete from this time on. */
-  readonly logsSince: Date;
   /** Events up to this sequence must be booked; later ones may still be in progress. */
   readonly bookedSeq: number;
 }
@@ -35,7 +33,7 @@ interface ExpectedRows {
 /** Discards alarms: billing raised them when it booked the messages. */
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} } as unknown as Logger;
 
-/** Compares the ledger and log rows of these messages with their events. */
+/** Compares the ledger rows of these messages with their events. */
 export async function checkEvents(check: EventCheck, messages: readonly JsMsg[]): Promise<ExpectedRows> {
   const { store } = check;
   const { entries, sources, rejectedMessages } = readBatch(messages, SILENT);
@@ -51,14 +49,12 @@ export async function checkEvents(check: EventCheck, messages: readonly JsMsg[])
       });
   const rows: ExpectedRows['rows'] = [];
   const suspects: Suspect[] = [];
-  const lines: ExpectedLine[] = [];
   for (const entry of entries) {
     const message = sources.get(entry);
     if (!message) continue;
     const id = rowIdOf(entry);
-    const { row, log } = planExpected(entry, id, ledger, check.order);
-    if (log) lines.push({ message, log });
     if (id === null) continue;
+    const row = planExpected(entry, id, ledger, check.order);
     const live = ledger.get(id);
     rows.push({ row, seq: message.seq });
     if (!live) suspects.push(notBooked(message, row, shown(row)));
@@ -75,11 +71,7 @@ export async function checkEvents(check: EventCheck, messages: readonly JsMsg[])
     if (!isSumOfLines(one)) suspects.push(notItsLines(one));
   }
   const rejected = await reportUnlessRejected(check, suspects);
-  await checkLogRows(
-    check,
-    lines.filter(({ message }) => !rejected.has(message)),
-  );
-  return { rows, rejected: rejected.size + rejectedMessages.length };
+  return { rows, rejected: rejected + rejectedMessages.length };
 }
 
 interface Suspect {
@@ -106,11 +98,12 @@ function notItsLines({ message, id: subject, org, amount, lines }: StatedAmount)
 /**
  * A rejected event contradicted the ledger and changed nothing, so it is no drift. An event that was not acknowledged
  * when the audit began may not be booked yet.
+ * @returns the number of messages that were rejected
  */
 async function reportUnlessRejected(
   { store, findings, bookedSeq }: EventCheck,
   suspects: readonly Suspect[],
-): Promise<Set<JsMsg>> {
+): Promise<number> {
   const rejected = await rejectedAmong(
     store,
     suspects.map(({ message }) => message),
@@ -119,7 +112,7 @@ async function reportUnlessRejected(
     const mayFollow = drift.kind === 'event_not_booked' && message.seq > bookedSeq;
     if (!rejected.has(message) && !mayFollow) findings.add(drift);
   }
-  return rejected;
+  return rejected.size;
 }
 
 async function rejectedAmong(store: Store, messages: readonly JsMsg[]): Promise<Set<JsMsg>> {
@@ -131,26 +124,25 @@ async function rejectedAmong(store: Store, messages: readonly JsMsg[]): Promise<
   return new Set(messages.filter((message) => kept.has(ids.get(message) ?? '')));
 }
 
-/** The rows that booking this event writes, given the rows booked before it. */
+/** The row that booking this event writes, given the rows booked before it. */
 function planExpected(
   entry: Entry,
-  id: string | null,
+  id: string,
   ledger: ReadonlyMap<string, LedgerRow>,
   order: LedgerOrder,
-) {
-  const own = id === null ? undefined : ledger.get(id);
+): UnnumberedRow {
+  const own = ledger.get(id);
   const before = idsToLookUp([entry]).flatMap((other) => {
     const row = ledger.get(other);
     return row && other !== id && (!own || order.isBefore(row, own)) ? [row] : [];
   });
-  const { rows, logs } = planBatch([entry], before);
+  const [row] = planBatch([entry], before).rows;
   // A void without a call, or of another org's call, must have no row.
   const org = entry.what === 'void' ? entry.org : '';
-  const none = newLedgerRow({ _id: id ?? '', kind: 'void', at: new Date(0), org });
-  return { row: rows[0] ?? none, log: logs[0] ?? null };
+  return row ?? newLedgerRow({ _id: id, kind: 'void', at: new Date(0), org });
 }
 
-/** Whether the event repeats the booked one with another time. The booked time is compared with the logs. */
+/** Whether the event repeats the booked one with another time. The logs have the booked time. */
 function isRepeatedLater(live: LedgerRow, row: UnnumberedRow): boolean {
   return KINDS_REPEATED_LATER.includes(row.kind) && shown({ ...live, at: row.at }) === shown(row);
 }
@@ -163,40 +155,4 @@ function shown(row: UnnumberedRow | LedgerRow): string {
     if (value === null || typeof value !== 'object') return value;
     return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
   });
-}
-
-interface ExpectedLine {
-  readonly message: JsMsg;
-  readonly log: LogRow;
-}
-
-/** Checks the log rows of events. Refused calls have a stream of their own, which an audit does not read. */
-async function checkLogRows(
-  { store, findings, logsSince, bookedSeq }: EventCheck,
-  all: readonly ExpectedLine[],
-): Promise<void> {
-  const expected = all
-    .filter(({ message, log }) => message.seq <= bookedSeq && log.at >= logsSince)
-    .map(({ log }) => log);
-  const lines = await readById(store.logs.find({ _id: { $in: expected.map(({ _id }) => _id) } }));
-  for (const log of expected) {
-    const line = lines.get(log._id);
-    const { _id: subject, org } = log;
-    if (!line) findings.add({ kind: 'event_not_logged', org, subject, detail: log.source });
-    else if (line.source === log.source && !saysTheSame(line, log))
-      findings.add({
-        ...{ kind: 'log_differs', org, subject },
-        detail: `the log says ${line.cost} nano-dollars, ${line.org}, ${line.key}, ${line.at.toISOString()}; its event ${log.cost}, ${log.org}, ${log.key}, ${log.at.toISOString()}`,
-      });
-  }
-}
-
-function saysTheSame(line: LogRow, log: LogRow): boolean {
-  const costOf = (row: LogRow) => row.voided_cost ?? row.cost;
-  return (
-    costOf(line) === costOf(log) &&
-    line.org === log.org &&
-    line.key === log.key &&
-    (mayRepeatLater(log.source) || line.at.getTime() === log.at.getTime())
-  );
 }

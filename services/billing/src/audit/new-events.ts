@@ -2,7 +2,6 @@
 import { EVENTS_STREAM } from '@switchyard/contracts';
 import type { PartitionDeps } from '../partition-deps.ts';
 import type { LedgerOrder } from '../partitions/ledger-order.ts';
-import { logsCompleteFrom } from '../store/log-retention.ts';
 import type { Findings } from './drift.ts';
 import { checkEvents } from './event-rows.ts';
 import { messagesOf } from './stream-messages.ts';
@@ -39,10 +38,9 @@ export async function checkNewEvents(
   const seen = { seq: bookedSeq, waiting: num_pending + num_ack_pending };
   const first = Math.max(after + 1, bookedSeq - EVENTS_PER_CHECK_MAX + 1, stream.state.first_seq, 1);
   if (first > bookedSeq) return seen;
-  const logsSince = (await logsCompleteFrom(store)) ?? new Date(0);
   for await (const messages of messagesOf(bus, { stream: EVENTS_STREAM, first, last: bookedSeq })) {
     const ours = messages.filter(({ subject }) => partition.hasEvent(subject));
-    await checkEvents({ store, findings, order, logsSince, bookedSeq }, ours);
+    await checkEvents({ store, findings, order, bookedSeq }, ours);
   }
   return seen;
 }

@@ -34,11 +34,6 @@ export function entryOf(event: Event): Entry | null {
   return { what: 'refund', log, row, charge: fields.charge, number: fields.number };
 }
 
-/** Whether a repetition of this event may carry another time than the booked one. */
-export function mayRepeatLater(name: EventName): boolean {
-  return lineOf(name)?.audit === 'any_time';
-}
-
 /** Kinds of ledger rows whose event may be repeated with another time. */
 export const KINDS_REPEATED_LATER: readonly (LedgerKind | null)[] = Object.values(EVENT_TABLE).flatMap(
   (line) => (line !== 'free' && line.audit === 'any_time' ? line.kind : []),

@@ -1,22 +1,17 @@
 // The budgets of orgs and keys. A budget is read from the ledger on first use, then updated with every booked row. The
 // limits of a call come from the records of its org and key, which are in memory.
 
-import {
-  type KeyRecord,
-  type LimitInterval,
-  makersOf,
-  type OrgRecord,
-  ServiceError,
-} from '@switchyard/contracts';
-import { formatDollars, parseDollars } from '@switchyard/money';
+import { type LimitInterval, makersOf, ServiceError } from '@switchyard/contracts';
+import { formatDollars } from '@switchyard/money';
 import { Lock } from '@switchyard/service';
 import type { PartitionDeps } from '../partition-deps.ts';
 import type { LedgerRow } from '../store/documents.ts';
 import { whenComplete } from '../when-complete.ts';
 import { Budget, type Window } from './budget.ts';
 import { HoldDesk, type HoldRequest, type Limit } from './hold-desk.ts';
+import { limitOfKey, limitOfOrg, type SpendingLimit, spentOf } from './limits.ts';
 import type { AccountRecords } from './records.ts';
-import { bookedAmong, creditsOf, spentByKey, spentByOrg } from './spent.ts';
+import { bookedAmong, creditsOf, spentByOrg } from './spent.ts';
 import { ALL_OF_TIME, windowOf } from './windows.ts';
 
 interface AccountsDeps extends Pick<PartitionDeps, 'store' | 'progress' | 'clock'> {
@@ -76,16 +71,18 @@ export class Accounts {
   async limitsOf(org: string, keyId: string): Promise<Limit[]> {
     const { orgRecord, keyRecord, keysCaughtUp } = this.#deps.records;
     const limits: Limit[] = [];
-    const orgTerms = this.#orgTerms(org, orgRecord(org));
+    const record = orgRecord(org);
+    const orgTerms =
+      record?.billing === 'prepaid' ? this.#prepaid(org) : this.#terms(limitOfOrg(record), 'the org');
     if (orgTerms) limits.push(await this.#limit(org, org, orgTerms));
     const makers = makersOf(keyId);
     if ([keyId, ...makers].some((id) => !keyRecord(org, id))) await keysCaughtUp();
     for (const id of makers) {
-      const record = keyRecord(org, id);
-      const terms = record ? this.#keyTerms(record, `the key ${id} above this API key`) : REVOKED;
+      const key = keyRecord(org, id);
+      const terms = key ? this.#terms(limitOfKey(key), `the key ${id} above this API key`) : REVOKED;
       if (terms) limits.push(await this.#limit(org, `${org}/${id}`, terms));
     }
-    const keyTerms = this.#keyTerms(keyRecord(org, keyId), 'this API key');
+    const keyTerms = this.#terms(limitOfKey(keyRecord(org, keyId)), 'this API key');
     if (keyTerms) limits.push(await this.#limit(org, `${org}/${keyId}`, keyTerms));
     return limits;
   }
@@ -172,42 +169,28 @@ export class Accounts {
     });
   }
 
-  #orgTerms(org: string, record: OrgRecord | null): Terms | null {
-    const { store } = this.#deps;
-    if (record?.billing === 'prepaid')
-      return {
-        text: PREPAID,
-        limit: null,
-        windowAt: () => ALL_OF_TIME,
-        spent: () => spentByOrg(store, org),
-        refusal: ({ limit, spent }) =>
-          new ServiceError(
-            'insufficient_funds',
-            `The credits do not cover this call: $${formatDollars(limit - spent)} are left. Ask the operator to grant credits.`,
-          ),
-      };
-    if (!record?.monthly_limit) return null;
-    const limit = parseDollars(record.monthly_limit);
+  #prepaid(org: string): Terms {
     return {
-      text: `postpaid ${limit} a month`,
-      limit,
-      windowAt: (time) => windowOf('month', time),
-      spent: (window) => spentByOrg(store, org, window),
-      refusal: (budget) => exceeded('the org', 'month', budget),
+      text: PREPAID,
+      limit: null,
+      windowAt: () => ALL_OF_TIME,
+      spent: () => spentByOrg(this.#deps.store, org),
+      refusal: ({ limit, spent }) =>
+        new ServiceError(
+          'insufficient_funds',
+          `The credits do not cover this call: $${formatDollars(limit - spent)} are left. Ask the operator to grant credits.`,
+        ),
     };
   }
 
-  #keyTerms(record: KeyRecord | null, whose: string): Terms | null {
-    if (!record?.limit) return null;
-    const { store, partitions } = this.#deps;
-    const { org, id } = record;
-    const { amount, interval } = record.limit;
-    const limit = parseDollars(amount);
+  #terms(limit: SpendingLimit | null, whose: string): Terms | null {
+    if (!limit) return null;
+    const { amount, interval } = limit;
     return {
-      text: `${limit} a ${interval}`,
-      limit,
+      text: `${amount} a ${interval}`,
+      limit: amount,
       windowAt: (time) => windowOf(interval, time),
-      spent: (window) => spentByKey({ store, partitions }, org, id, window),
+      spent: (window) => spentOf(this.#deps, limit, window),
       refusal: (budget) => exceeded(whose, interval, budget),
     };
   }

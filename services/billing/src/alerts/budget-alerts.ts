@@ -9,14 +9,20 @@ import {
   makersOf,
   type OrgRecord,
 } from '@switchyard/contracts';
+import {
+  limitOfKey,
+  limitOfOrg,
+  type Period,
+  periodAt,
+  type SpendingLimit,
+  spentOf,
+} from '../accounts/limits.ts';
 import type { AccountRecords } from '../accounts/records.ts';
-import { spentByKey, spentByOrg } from '../accounts/spent.ts';
 import type { PartitionDeps } from '../partition-deps.ts';
 import { answered } from '../store/answered.ts';
 import type { BudgetAlert } from '../store/documents.ts';
 import type { Entry } from '../store/entries.ts';
 import { metDuplicateKey } from '../store/mongo-errors.ts';
-import { limitOfKey, limitOfOrg, type Period, periodAt, type SpendingLimit } from './spending-limits.ts';
 
 const HOUR_MS = 3_600_000;
 /** A charge that is booked this long after the end of its period raises no alert. */
@@ -117,13 +123,10 @@ export class BudgetAlerts {
   }
 
   async #readAndAlert(period: Period): Promise<void> {
-    const { store, partitions, clock } = this.#deps;
     const { limit, window, name } = period;
-    const now = clock.now();
+    const now = this.#deps.clock.now();
     if (window.end + LATE_MS_MAX <= now) return;
-    const spent = await (limit.key === null
-      ? spentByOrg(store, limit.org, window)
-      : spentByKey({ store, partitions }, limit.org, limit.key, window));
+    const spent = await spentOf(this.#deps, limit, window);
     const needed = (percent: number) => ceilDiv(limit.amount * BigInt(percent), PERCENT);
     const reached = BUDGET_THRESHOLDS.filter((percent) => spent >= needed(percent));
     await this.#store(reached.map((threshold) => alertOf(period, { threshold, spent, now })));

@@ -1,8 +1,10 @@
-// The limits that raise alerts: the monthly limit of an org that pays afterwards, and the limit of a key.
+// The limits of spending: the monthly limit of an org that pays afterwards, and the limit of a key.
 import type { KeyRecord, LimitInterval, OrgRecord } from '@switchyard/contracts';
 import { parseDollars } from '@switchyard/money';
-import type { Window } from '../accounts/budget.ts';
-import { windowOf } from '../accounts/windows.ts';
+import type { Store } from '../store/store.ts';
+import type { Window } from './budget.ts';
+import { spentByKey, spentByOrg } from './spent.ts';
+import { windowOf } from './windows.ts';
 
 export interface SpendingLimit {
   readonly org: string;
@@ -36,4 +38,13 @@ export function limitOfKey(record: KeyRecord | null): SpendingLimit | null {
 export function periodAt(limit: SpendingLimit, time: number): Period {
   const window = windowOf(limit.interval, time);
   return { limit, window, name: `${limit.org}/${limit.key ?? ''}/${limit.interval}/${window.start}` };
+}
+
+/** Nano-dollars in the ledger that count against a limit. */
+export function spentOf(
+  { store, partitions }: { readonly store: Store; readonly partitions: readonly string[] },
+  { org, key }: SpendingLimit,
+  window: Window,
+): Promise<bigint> {
+  return key === null ? spentByOrg(store, org, window) : spentByKey({ store, partitions }, org, key, window);
 }

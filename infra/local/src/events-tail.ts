@@ -4,14 +4,12 @@
 //   npm run events -- --since 15m       also those of the last 15 minutes (s, m, h, d)
 //   npm run events -- --only computer   only events of one noun: call, computer, key
 //   npm run events -- --json            the events as JSON, one per line
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DeliverPolicy, jetstream } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { connectionOptions, natsUrl } from '@switchyard/bus/nats-url';
 import { EVENT_STREAMS, eventLine, parseEvent } from '@switchyard/contracts';
-import { addressesFile } from './index.ts';
+import { readAddresses } from './addresses.ts';
 
 const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -47,11 +45,13 @@ process.on('SIGINT', () => void nc.close().then(() => process.exit(0)));
 
 /** NATS_URL, else the server that `npm start` runs on the data folder. */
 function findNats(): string {
-  const { NATS_URL, NATS_USER, NATS_PASSWORD } = process.env;
+  const { NATS_URL, NATS_USER, NATS_PASSWORD, SWITCHYARD_DATA = '.data' } = process.env;
   if (NATS_URL) return natsUrl({ NATS_URL, NATS_USER, NATS_PASSWORD });
-  const file = addressesFile(process.env.SWITCHYARD_DATA ?? '.data');
-  if (existsSync(file)) return (JSON.parse(readFileSync(file, 'utf8')) as { NATS_URL: string }).NATS_URL;
-  return fail(`No stack is running on ${dirname(dirname(file))}. Run npm start, or set NATS_URL.`);
+  try {
+    return readAddresses(SWITCHYARD_DATA).NATS_URL;
+  } catch (error) {
+    return fail((error as Error).message);
+  }
 }
 
 function durationMs(text: string): number {

@@ -2,13 +2,13 @@
  * The NATS users of computer hosts on other machines: `npm run hosts -- add` and `-- remove`. A user is bound to the id
  * of its host; nats-server knows it once it has read nats.conf again.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join, relative, resolve } from 'node:path';
 import { type NatsCredentials, readNatsUrl } from '@switchyard/bus/nats-url';
 import { idOf, newId } from '@switchyard/contracts';
-import { addressesFile } from './addresses.ts';
+import { addressesFile, readAddresses } from './addresses.ts';
 import { ROOT } from './config.ts';
 import { COMPOSE_CERTIFICATE, natsTlsFiles, publicNames, type ServerCertificate } from './nats-tls.ts';
 import {
@@ -98,12 +98,10 @@ function instructions(name: string, { user, password }: NatsCredentials, to: Ins
 /** The running stack of `npm start`, unless NATS_URL names another one; else what `npm run credentials` made. */
 async function findInstallation(env: Environment): Promise<Installation | undefined> {
   const dataFolder = resolve(ROOT, env.SWITCHYARD_DATA || '.data');
-  const addresses = addressesFile(dataFolder);
   const local = usersFolder(dataFolder);
-  if (!env.NATS_URL && existsSync(addresses) && existsSync(local)) {
-    const { NATS_URL } = JSON.parse(readFileSync(addresses, 'utf8')) as { NATS_URL: string };
+  if (!env.NATS_URL && existsSync(addressesFile(dataFolder)) && existsSync(local)) {
     const reload = `kill -HUP $(cat ${shown(join(dataFolder, 'run', 'nats.pid'))})`;
-    const natsUrl = readNatsUrl(NATS_URL).servers.join(',');
+    const natsUrl = readNatsUrl(readAddresses(dataFolder).NATS_URL).servers.join(',');
     return { usersFolder: local, natsUrl, caFile: undefined, certificate: undefined, reload };
   }
   const folder = credentialsFolder(env);

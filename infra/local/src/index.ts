@@ -1,5 +1,5 @@
 /** The parts of the local stack that tests and other tools use. */
-export { addressesFile } from './addresses.ts';
+export { addressesFile, readAddresses } from './addresses.ts';
 export { ROOT } from './config.ts';
 export { ensureConsole } from './console-build.ts';
 export { createDebianPackages, type DebianPackages } from './debian-packages.ts';

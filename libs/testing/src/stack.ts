@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { addressesFile, READY_LINE, ROOT } from '@switchyard/local';
+import { READY_LINE, ROOT, readAddresses } from '@switchyard/local';
 import { dyingWithUs } from './dying-with-us.ts';
 import { ownPort } from './own-port.ts';
 import { temporaryFolder } from './test-server.ts';
@@ -81,9 +81,7 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
   process.once('exit', kill);
   const words = listen(launcher);
   const url = await words.untilLine((line) => line.match(READY_LINE)?.[1], START_TIMEOUT_MS);
-  const addresses: { NATS_URL: string; MONGODB_URL: string } = JSON.parse(
-    await readFile(addressesFile(dataFolder), 'utf8'),
-  );
+  const addresses = readAddresses(dataFolder);
   const pidOf = async (name: string) =>
     Number(await readFile(join(dataFolder, 'run', `${name}.pid`), 'utf8'));
   const log = (name: string) => readFile(join(dataFolder, 'logs', `${name}.log`), 'utf8');

@@ -369,7 +369,7 @@ describe('npm run audit', () => {
   test('exits with 2 when the servers are unavailable', async () => {
     expect(await run({ SWITCHYARD_DATA: '/nowhere', NATS_URL: '', MONGODB_URL: '' })).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('run npm start first'),
+      stderr: expect.stringContaining('Run npm start'),
     });
     const away = await run({ ...servers(), MONGODB_URL: 'mongodb://127.0.0.1:1/' });
     expect(away).toMatchObject({ code: 2, stderr: expect.stringContaining('could not look') });

@@ -1,5 +1,4 @@
 // Finds the servers to audit: from the environment, or those that `npm start` runs on this data folder.
-import { existsSync, readFileSync } from 'node:fs';
 import { natsUrl } from '@switchyard/bus';
 import { readConfig } from '@switchyard/service';
 import { z } from 'zod';
@@ -34,13 +33,8 @@ export async function serversOf(environment: Record<string, string | undefined>)
   const MONGODB_URL = set.MONGODB_URL && databaseUrl({ ...set, MONGODB_URL: set.MONGODB_URL });
   if (NATS_URL !== undefined && MONGODB_URL !== undefined) return { NATS_URL, NATS_TLS_CA, MONGODB_URL };
   // Imported only here: a container of billing has no launcher, and its environment names the servers.
-  const { addressesFile } = await import('@switchyard/local');
-  const file = addressesFile(folder);
-  if (!existsSync(file))
-    throw new Error(
-      `no installation is found at ${file}: run npm start first, or set NATS_URL and MONGODB_URL`,
-    );
-  const running = JSON.parse(readFileSync(file, 'utf8')) as Servers;
+  const { readAddresses } = await import('@switchyard/local');
+  const running = readAddresses(folder);
   const found = { NATS_URL: NATS_URL ?? running.NATS_URL, MONGODB_URL: MONGODB_URL ?? running.MONGODB_URL };
   return { ...found, NATS_TLS_CA };
 }

@@ -8,7 +8,6 @@
 //   npm run hosts -- uncordon <host>     lifts the order
 //
 // Connects to NATS_URL, or to the servers that `npm start` runs on the data folder SWITCHYARD_DATA.
-import { existsSync, readFileSync } from 'node:fs';
 import { connectBus, natsUrl } from '@switchyard/bus';
 import { makeLogger, readConfig } from '@switchyard/service';
 import { z } from 'zod';
@@ -21,7 +20,6 @@ const settings = z.object({
   NATS_TLS_CA: z.string().optional(),
   SWITCHYARD_DATA: z.string().default('.data'),
 });
-type Settings = z.infer<typeof settings>;
 
 try {
   process.stdout.write(await run(process.argv.slice(2)));
@@ -43,10 +41,11 @@ async function run(words: readonly string[]): Promise<string> {
     return verb === 'add' ? local.addHost(process.env, name) : local.removeHost(process.env, name);
   }
   const names = await local?.hostNames(process.env);
-  const url =
-    config.NATS_URL === undefined
-      ? readAddress(local, config)
-      : natsUrl({ ...config, NATS_URL: config.NATS_URL });
+  const { NATS_URL } = config;
+  const url = NATS_URL
+    ? natsUrl({ ...config, NATS_URL })
+    : local?.readAddresses(config.SWITCHYARD_DATA).NATS_URL;
+  if (url === undefined) throw new Error('No server of NATS is known. Set NATS_URL.');
   const logger = makeLogger('hosts', 'error');
   const bus = await connectBus({
     ...{ url, caFile: config.NATS_TLS_CA, service: 'hosts', logger },
@@ -57,17 +56,4 @@ async function run(words: readonly string[]): Promise<string> {
   } finally {
     await bus.close();
   }
-}
-
-/** The server that `npm start` runs. */
-function readAddress(
-  local: { addressesFile(folder: string): string } | undefined,
-  { SWITCHYARD_DATA }: Settings,
-): string {
-  const file = local?.addressesFile(SWITCHYARD_DATA);
-  if (file === undefined || !existsSync(file))
-    throw new Error(
-      `no installation is found${file ? ` at ${file}` : ''}: run npm start first, or set NATS_URL`,
-    );
-  return z.object({ NATS_URL: z.string() }).parse(JSON.parse(readFileSync(file, 'utf8'))).NATS_URL;
 }

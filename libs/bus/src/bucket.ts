@@ -43,6 +43,9 @@ export class RevisionConflict extends Error {
 /** JetStream's code for "wrong last sequence". */
 const WRONG_LAST_SEQUENCE = 10_071;
 
+/** Any other key could match several keys, or break the subject of a read. */
+const KEY_PATTERN = /^[\w-]+(\.[\w-]+)*$/;
+const KEY_CHARACTERS_MAX = 512;
 /** Timeout of one read. With its repetitions it takes about as long as a restart of the server. */
 const READ_TIMEOUT_MS = 1_500;
 /** Pause between two reports of unreadable entries, so that their writer cannot fill the log. */
@@ -106,7 +109,9 @@ export class Bucket<V> {
     this.#markerTtlMs = markerTtlMs;
   }
 
+  /** Null also for a key that no entry can have, such as one with a wildcard: keys may contain what a caller sent. */
   async get(key: string): Promise<Entry<V> | null> {
+    if (!KEY_PATTERN.test(key) || key.length > KEY_CHARACTERS_MAX) return null;
     const last = await this.#guard(key, () => this.#last(key));
     return last === null || last.header.has(OPERATION_HEADER)
       ? null

@@ -69,6 +69,14 @@ describe('a bucket', () => {
     await keys.delete('a');
   });
 
+  test('has nothing under a key that no entry can have, which a caller may have sent', async () => {
+    const keys = await openBucket(bus, 'keys');
+    await keys.create('org_x.key_1', record('key_1'));
+    for (const key of ['org_x.*', 'org_x.>', '>', 'org_x.', '', 'org_x.a b', `org_x.${'x'.repeat(600)}`])
+      expect(await keys.get(key), key).toBeNull();
+    await keys.delete('org_x.key_1');
+  });
+
   test('of computers gives the marker of a deleted key an end', async () => {
     const placements = await openBucket(bus, 'computer-placements');
     await placements.put('org_x.cmp_x', {

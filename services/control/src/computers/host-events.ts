@@ -10,7 +10,6 @@ import {
   eventSubjectOfHost,
   HOST_EVENTS_STREAM,
   HOST_EVENTS_SUBJECTS,
-  ID_PATTERN,
   makeEvent,
   minuteEvent,
   minuteLines,
@@ -75,8 +74,7 @@ function placementOf(
   { data }: Event,
 ): Promise<ComputerPlacement | null> | null {
   if (!('computer_id' in data) || typeof data.computer_id !== 'string') return null;
-  const { org, computer_id: id } = data;
-  return ID_PATTERN.test(org) && ID_PATTERN.test(id) ? records.placement(org, id) : null;
+  return records.placement(data.org, data.computer_id);
 }
 
 function minuteIn({ data }: Event): EventData<'computer.metered'> {

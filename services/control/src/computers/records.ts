@@ -1,6 +1,6 @@
 // Reads and changes computer records. Control creates records and may mark them `deleting`; agents do the rest.
 import type { Entry } from '@switchyard/bus';
-import { type ComputerRecord, ID_PATTERN, isShown, recordKey, ServiceError } from '@switchyard/contracts';
+import { type ComputerRecord, isShown, recordKey, ServiceError } from '@switchyard/contracts';
 import type { PlacedRecords } from './placed-records.ts';
 
 /** @throws ServiceError `computer_not_found`: unknown, deleted, or owned by another org. */
@@ -9,8 +9,7 @@ export async function findComputer(
   org: string,
   id: string,
 ): Promise<Entry<ComputerRecord>> {
-  // An invalid id cannot be a bucket key, and could act as a wildcard.
-  const entry = ID_PATTERN.test(id) ? await records.find(org, id) : null;
+  const entry = await records.find(org, id);
   if (!entry || !isShown(entry.value))
     throw new ServiceError(
       'computer_not_found',

@@ -1,6 +1,6 @@
 // Dependencies that the operations on stored files share, and the lookup of a file.
 import type { Bucket, Entry, ObjectStore } from '@switchyard/bus';
-import { type FileRecord, fileKey, ID_PATTERN, ServiceError } from '@switchyard/contracts';
+import { type FileRecord, fileKey, ServiceError } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 import type { Quota } from './quota.ts';
 
@@ -18,8 +18,7 @@ export async function findFile(
   org: string,
   id: string,
 ): Promise<Entry<FileRecord>> {
-  // An invalid id cannot be a bucket key, and could act as a wildcard.
-  const entry = ID_PATTERN.test(id) ? await files.get(fileKey(org, id)) : null;
+  const entry = await files.get(fileKey(org, id));
   if (!entry || !isVisible(entry.value, clock)) throw fileNotFound(id);
   return entry;
 }

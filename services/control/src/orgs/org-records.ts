@@ -1,6 +1,6 @@
 // Org records in KV: found by id, changed by compare-and-set.
 import { type Bucket, type Entry, type EventPublisher, type Mirror, RevisionConflict } from '@switchyard/bus';
-import { DEFAULT_ORG, type Event, ID_PATTERN, type OrgRecord, ServiceError } from '@switchyard/contracts';
+import { DEFAULT_ORG, type Event, type OrgRecord, ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import { changeWithEvents } from '../changes/write.ts';
 
@@ -26,8 +26,7 @@ export async function ensureDefaultOrg(orgs: Bucket<OrgRecord>, now: number): Pr
 
 /** @throws ServiceError `org_not_found` */
 export async function findOrg(orgs: Bucket<OrgRecord>, id: string): Promise<Entry<OrgRecord>> {
-  // An invalid id cannot be a bucket key, and could act as a wildcard.
-  return (ID_PATTERN.test(id) ? await orgs.get(id) : null) ?? notFound(id);
+  return (await orgs.get(id)) ?? notFound(id);
 }
 
 function notFound(id: string): never {

@@ -22,7 +22,7 @@ export async function findWebhook(
   org: string,
   id: string,
 ): Promise<Entry<WebhookRecord>> {
-  const entry = /^[\w-]+$/.test(id) ? await bucket.get(webhookKey({ org, id })) : null;
+  const entry = await bucket.get(webhookKey({ org, id }));
   if (!entry) throw webhookNotFound(id);
   return entry;
 }

@@ -1,6 +1,5 @@
 import {
   afterOf,
-  ID_PATTERN,
   limitOf,
   type OperationRequest,
   type OperationResponse,
@@ -41,7 +40,6 @@ function idOf({ id }: VideoView): string {
 
 /** Newest first. */
 async function idsOf(videos: VideoOperations['videos'], org: string): Promise<string[]> {
-  if (!ID_PATTERN.test(org)) return [];
   const ids = (await videos.keysWithDeleted(`${org}.>`)).map((key) => key.slice(org.length + 1));
   return ids.sort().reverse();
 }

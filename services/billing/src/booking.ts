@@ -10,6 +10,7 @@ import { ensureConsumer } from './consumer.ts';
 import type { PartitionDeps } from './partition-deps.ts';
 import { assertUnmoved, LayoutMoved } from './partitions/layout.ts';
 import { readBatch, rejectedOf } from './read-batch.ts';
+import { auditRowOf, isAudited, writeAuditRows } from './store/audit-rows.ts';
 import type { LedgerRow } from './store/documents.ts';
 import { ensureIndexes } from './store/indexes.ts';
 import { LedgerWriter } from './store/ledger-writer.ts';
@@ -25,8 +26,6 @@ const PULL_MS = 5_000;
 /** A pull that is this much overdue was lost together with its link. */
 const PULL_LATE_MS = 1_000;
 
-/** Pause before reading a stream of logs again after a failure. */
-const LOGS_AGAIN_MS = 1_000;
 const AGAIN_MS_MIN = 50;
 const AGAIN_MS_MAX = 2_000;
 
@@ -88,7 +87,7 @@ async function bookUntilOver(deps: BookingDeps, onBooked: () => void): Promise<v
 }
 
 /** Hands arriving messages to a handler, one batch after the other, until the signal is aborted. */
-async function eachBatch(
+export async function eachBatch(
   consumer: Consumer,
   { bus, progress, signal }: Pick<BookingDeps, 'bus' | 'progress' | 'signal'>,
   take: (messages: readonly JsMsg[]) => Promise<void>,
@@ -113,28 +112,6 @@ async function eachBatch(
     // Returns unprocessed messages at once, so that they are redelivered before `ack_wait` ends.
     giveBack(await arrivals.stop(), bus);
   }
-}
-
-interface KeepTakingDeps extends Pick<BookingDeps, 'bus' | 'progress' | 'logger' | 'signal'> {
-  readonly ensure: (bus: Bus) => Promise<Consumer>;
-  /** Logged as a warning, with the error, before a failure is retried. */
-  readonly failed: string;
-}
-
-/** As `eachBatch`, but never throws: failures are retried without limit. A failed batch is redelivered. */
-export async function keepTaking(
-  { ensure, failed, ...deps }: KeepTakingDeps,
-  take: (messages: readonly JsMsg[]) => Promise<void>,
-): Promise<void> {
-  const { bus, logger, signal } = deps;
-  while (!signal.aborted)
-    try {
-      await eachBatch(await ensure(bus), deps, take);
-    } catch (error) {
-      if (signal.aborted) return;
-      logger.warn({ err: error }, failed);
-      await passed(LOGS_AGAIN_MS, systemClock, signal);
-    }
 }
 
 /** Pulls with a time limit: a pull that outlives its own time was lost together with its link. */
@@ -165,6 +142,7 @@ async function bookBatch(messages: readonly JsMsg[], writer: LedgerWriter, deps:
       return rejectedOf(message, reason);
     });
     await reject(store, contradictions, logger);
+    await writeAuditRows(store, events.filter(isAudited).map(auditRowOf));
     await deps.alerts?.look({ entries, events });
     for (const message of messages)
       if (refused.has(message)) message.term('rejected by billing');

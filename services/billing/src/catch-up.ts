@@ -3,8 +3,9 @@
 import type { ConsumerInfo } from '@nats-io/jetstream';
 import type { Bus } from '@switchyard/bus';
 import { EVENTS_STREAM, type EventStream, REFUSALS_STREAM } from '@switchyard/contracts';
-import { AUDIT_CONSUMER, REFUSALS_CONSUMER } from './consumer.ts';
+import { REFUSALS_CONSUMER } from './consumer.ts';
 import type { PartitionDeps } from './partition-deps.ts';
+import { partitionsOf } from './partitions/partition.ts';
 
 /** How long a question waits for unbooked events. */
 export const CATCH_UP_MS_MAX = 2_000;
@@ -12,7 +13,7 @@ export const CATCH_UP_MS_MAX = 2_000;
 const ASK_AGAIN_MS = 20;
 
 type CatchUpDeps = Pick<PartitionDeps, 'bus' | 'progress' | 'clock'> & {
-  readonly partition: Pick<PartitionDeps['partition'], 'consumer'>;
+  readonly partition: Pick<PartitionDeps['partition'], 'consumer' | 'layout'>;
 };
 
 /**
@@ -28,9 +29,12 @@ export async function catchUpLogs(deps: CatchUpDeps): Promise<void> {
   await Promise.all([catchUp(deps), readBy({ stream: REFUSALS_STREAM, name: REFUSALS_CONSUMER }, deps)]);
 }
 
-/** Waits until every event of administration that is in the stream now is in the audit log. */
-export async function catchUpAuditLog(deps: CatchUpDeps): Promise<void> {
-  await readBy({ stream: EVENTS_STREAM, name: AUDIT_CONSUMER }, deps);
+/** Waits until every partition has booked the events that are in the stream now. */
+export async function catchUpAll(deps: CatchUpDeps): Promise<void> {
+  const partitions = partitionsOf(deps.partition.layout);
+  await Promise.all(
+    partitions.map(({ consumer }) => readBy({ stream: EVENTS_STREAM, name: consumer }, deps)),
+  );
 }
 
 interface ConsumerOf {

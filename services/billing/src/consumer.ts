@@ -1,5 +1,4 @@
-// The durable pull consumers of billing: one per partition on the stream of events, one for refused calls, and one for
-// the audit log.
+// The durable pull consumers of billing: one per partition on the stream of events, and one for refused calls.
 import {
   AckPolicy,
   type Consumer,
@@ -8,7 +7,7 @@ import {
   JetStreamApiError,
 } from '@nats-io/jetstream';
 import { type Bus, ensureEventsStream } from '@switchyard/bus';
-import { AUDITED_EVENTS, EVENTS_STREAM, REFUSALS_STREAM } from '@switchyard/contracts';
+import { EVENTS_STREAM, REFUSALS_STREAM } from '@switchyard/contracts';
 import type { Layout } from './partitions/layout.ts';
 import type { Partition } from './partitions/partition.ts';
 
@@ -22,15 +21,11 @@ const ACK_WAIT_MS = 5_000;
 const ACK_PENDING_MAX = 8_000;
 /** Unlimited: an event is redelivered until it is booked. */
 const DELIVERIES_MAX = -1;
-/** JetStream error code for a consumer that exists with another filter. */
-const CONSUMER_EXISTS = 10_148;
 /** JetStream error code for a missing consumer. */
 const CONSUMER_NOT_FOUND = 10_014;
 
 /** One consumer for all partitions: refused calls have only log rows. */
 export const REFUSALS_CONSUMER = 'billing-refusals';
-/** One for all partitions: its events have no order among orgs. */
-export const AUDIT_CONSUMER = 'billing-audit-log';
 const BOUNDS = {
   ack_policy: AckPolicy.Explicit,
   ack_wait: ACK_WAIT_MS * MS_NS,
@@ -65,24 +60,6 @@ export async function ensureRefusalsConsumer(bus: Bus): Promise<Consumer> {
     ...BOUNDS,
   });
   return bus.js.consumers.get(REFUSALS_STREAM, REFUSALS_CONSUMER);
-}
-
-/** Creates the stream and the consumer of the audit log where they are missing; a newer release has more events. */
-export async function ensureAuditConsumer(bus: Bus): Promise<Consumer> {
-  await ensureEventsStream(bus);
-  const filter_subjects = AUDITED_EVENTS.map((name) => `event.v1.${name}.*`);
-  const config = {
-    durable_name: AUDIT_CONSUMER,
-    description: 'writes the audit log',
-    deliver_policy: DeliverPolicy.All,
-    filter_subjects,
-    ...BOUNDS,
-  };
-  await bus.jsm.consumers.add(EVENTS_STREAM, config).catch((error: unknown) => {
-    if (!(error instanceof JetStreamApiError) || error.code !== CONSUMER_EXISTS) throw error;
-    return bus.jsm.consumers.update(EVENTS_STREAM, AUDIT_CONSUMER, { filter_subjects });
-  });
-  return bus.js.consumers.get(EVENTS_STREAM, AUDIT_CONSUMER);
 }
 
 /** Returns null when the consumer does not exist. */

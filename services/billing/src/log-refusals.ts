@@ -1,6 +1,8 @@
 // The owner of the first partition writes the log rows of calls that reached no model. Their events have a stream of
 // their own, which may discard them: they charge nothing and never delay charges.
-import { keepTaking } from './booking.ts';
+import type { JsMsg } from '@nats-io/jetstream';
+import { passed, systemClock } from '@switchyard/service';
+import { eachBatch } from './booking.ts';
 import { ensureRefusalsConsumer } from './consumer.ts';
 import type { PartitionDeps } from './partition-deps.ts';
 import { readBatch } from './read-batch.ts';
@@ -9,18 +11,30 @@ import { planBatch } from './store/batch-plan.ts';
 import { writeLogs } from './store/log-writer.ts';
 import { reject } from './store/rejected.ts';
 
+/** Pause before reading the stream again after a failure. */
+const AGAIN_MS = 1_000;
+
 type LogRefusalsDeps = Pick<PartitionDeps, 'bus' | 'store' | 'progress' | 'logger' | 'signal'>;
 
-/** Writes log rows until the signal is aborted. */
-export function logRefusals({ store, ...deps }: LogRefusalsDeps): Promise<void> {
-  const failed = 'refused calls could not be logged; it is tried again';
-  return keepTaking({ ...deps, ensure: ensureRefusalsConsumer, failed }, async (messages) => {
-    const { entries, rejected, rejectedMessages } = readBatch(messages, deps.logger);
-    await reject(store, rejected, deps.logger);
-    await answered(writeLogs(store, planBatch(entries, [])));
-    const unread = new Set(rejectedMessages);
-    for (const message of messages)
-      if (unread.has(message)) message.term('rejected by billing');
-      else message.ack();
-  });
+/** Writes log rows until the signal is aborted. Never throws: failures are retried without limit. */
+export async function logRefusals(deps: LogRefusalsDeps): Promise<void> {
+  const { bus, logger, signal } = deps;
+  while (!signal.aborted)
+    try {
+      await eachBatch(await ensureRefusalsConsumer(bus), deps, (messages) => logBatch(messages, deps));
+    } catch (error) {
+      if (signal.aborted) return;
+      logger.warn({ err: error }, 'refused calls could not be logged; it is tried again');
+      await passed(AGAIN_MS, systemClock, signal);
+    }
+}
+
+async function logBatch(messages: readonly JsMsg[], { store, logger }: LogRefusalsDeps): Promise<void> {
+  const { entries, rejected, rejectedMessages } = readBatch(messages, logger);
+  await reject(store, rejected, logger);
+  await answered(writeLogs(store, planBatch(entries, [])));
+  const unread = new Set(rejectedMessages);
+  for (const message of messages)
+    if (unread.has(message)) message.term('rejected by billing');
+    else message.ack();
 }

@@ -7,8 +7,7 @@ import { BudgetAlerts } from './alerts/budget-alerts.ts';
 import { publishAlerts } from './alerts/publish-alerts.ts';
 import { BooksWatch } from './audit/watch.ts';
 import { bookEvents } from './booking.ts';
-import { ensureAuditConsumer, ensureConsumer, ensureRefusalsConsumer } from './consumer.ts';
-import { keepAuditLog } from './keep-audit-log.ts';
+import { ensureConsumer, ensureRefusalsConsumer } from './consumer.ts';
 import { keepLogs } from './keep-logs.ts';
 import { logRefusals } from './log-refusals.ts';
 import type { PartitionDeps } from './partition-deps.ts';
@@ -54,19 +53,17 @@ export async function ownPartition(deps: OwnerDeps): Promise<void> {
   });
   const alerting = publishAlerts({ bus, store, partition, clock, logger, signal: over });
   const watching = watch.run(over);
-  // Logs and the audit log are shared by all partitions, so one owner writes and removes lines.
+  // Logs and the audit log are shared by all partitions, so one owner removes their old lines.
   const logging =
     partition.index === 0
       ? [
           keepLogs({ store, logDays, clock, logger, signal: over }),
           logRefusals({ bus, store, progress, logger, signal: over }),
-          keepAuditLog({ bus, store, progress, logger, signal: over }),
         ]
       : [];
   try {
     await ensureConsumer(bus, partition); // every answer reads the progress of this consumer
     await ensureRefusalsConsumer(bus);
-    await ensureAuditConsumer(bus);
     const host = await serve(bus, { name: 'billing', version: VERSION, description: DESCRIPTION });
     register(host, { bus, store, partition, progress, accounts, records, watch, clock });
     deps.onWatch(watch);

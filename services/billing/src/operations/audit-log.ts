@@ -7,7 +7,7 @@ import {
   pageOf,
 } from '@switchyard/contracts';
 import type { Filter } from 'mongodb';
-import { catchUpAuditLog } from '../catch-up.ts';
+import { catchUp, catchUpAll } from '../catch-up.ts';
 import type { BillingDeps } from '../register.ts';
 import type { AuditRow } from '../store/documents.ts';
 import { timeRange } from '../store/log-page.ts';
@@ -18,7 +18,7 @@ export async function auditLogList(
   { org, all_orgs, query }: OperationRequest<'audit-log.list'>,
   deps: BillingDeps,
 ): Promise<OperationResponse<'audit-log.list'>> {
-  await catchUpAuditLog(deps);
+  await (all_orgs ? catchUpAll(deps) : catchUp(deps));
   const filter = filterOf(query, all_orgs ? query.org : org);
   const { rows, hasMore } = await readPage(deps.store.auditLog, { filter, scope: filter }, query);
   return pageOf(

@@ -15,7 +15,7 @@ export interface ChargeLine {
 
 /**
  * The cost of the lines in nano-dollars: exact product and sum, rounded once.
- * @throws RangeError for a quantity that is not a plain non-negative decimal or a rate that is not a decimal.
+ * @throws RangeError for a quantity or a rate that is not a plain decimal from 0 on.
  */
 export function charge(lines: readonly ChargeLine[]): bigint {
   let sum: Rational = { num: 0n, den: 1n };
@@ -25,7 +25,6 @@ export function charge(lines: readonly ChargeLine[]): bigint {
 
 function lineAmount(line: ChargeLine): Rational {
   const quantity = parseDecimal(String(line.quantity));
-  if (quantity.num < 0n) throw new RangeError(`a quantity below zero: ${line.unit} ${line.quantity}`);
   const per = line.per ?? 1;
   if (!Number.isSafeInteger(per) || per < 1) throw new RangeError(`not a whole divisor: ${per}`);
   return multiply(multiply(quantity, parseDecimal(line.rate)), { num: 1n, den: BigInt(per) });

@@ -25,8 +25,9 @@ describe('charge', () => {
     expect(charge([{ unit: 'minute', quantity: '30', rate: '0.000000001', per: 60 }])).toBe(1n);
   });
 
-  test('refuses what is not an exact decimal', () => {
+  test('refuses what is not an exact decimal from 0 on', () => {
     expect(() => charge([{ unit: 'x', quantity: -1, rate: '1' }])).toThrow(RangeError);
+    expect(() => charge([{ unit: 'x', quantity: 1, rate: '-1' }])).toThrow(RangeError);
     expect(() => charge([{ unit: 'x', quantity: 1, rate: '1e-9' }])).toThrow(RangeError);
     expect(() => charge([{ unit: 'x', quantity: Number.NaN, rate: '1' }])).toThrow(RangeError);
   });

@@ -1,24 +1,23 @@
 // Exact rational arithmetic on BigInt, from decimal rates to an integer number of nano-dollars.
 import { NANOS_PER_DOLLAR } from './nano-dollars.ts';
 
-/** A non-reduced fraction; `den` is always positive. */
+/** A non-reduced fraction from 0 on; `den` is always positive. */
 export interface Rational {
   readonly num: bigint;
   readonly den: bigint;
 }
 
-const DECIMAL = /^(-?)(\d{1,30})(?:\.(\d{1,30}))?$/;
+const DECIMAL = /^(\d{1,30})(?:\.(\d{1,30}))?$/;
 
 /**
- * Reads a plain decimal (`"0.00000015"`, `"3"`, `"-1.5"`) exactly.
- * @throws RangeError for anything else: exponents, blanks, more than 30 digits on a side.
+ * Reads a plain decimal (`"0.00000015"`, `"3"`) exactly.
+ * @throws RangeError for anything else: signs, exponents, blanks, more than 30 digits on a side.
  */
 export function parseDecimal(text: string): Rational {
   const match = DECIMAL.exec(text);
   if (!match) throw new RangeError(`not a plain decimal: ${JSON.stringify(text)}`);
-  const [, sign, whole = '', fraction = ''] = match;
-  const digits = BigInt(whole + fraction);
-  return { num: sign === '-' ? -digits : digits, den: 10n ** BigInt(fraction.length) };
+  const [, whole = '', fraction = ''] = match;
+  return { num: BigInt(whole + fraction), den: 10n ** BigInt(fraction.length) };
 }
 
 export function multiply(a: Rational, b: Rational): Rational {
@@ -32,12 +31,9 @@ export function add(a: Rational, b: Rational): Rational {
 }
 
 /**
- * The rounding rule of all charges: dollars to the nearest nano-dollar, halves away from zero. A refund negates a booked
- * amount and is never rounded again.
+ * The rounding rule of all charges: dollars to the nearest nano-dollar, halves up. A refund negates a booked amount and
+ * is never rounded again.
  */
 export function roundToNano({ num, den }: Rational): bigint {
-  const negative = num < 0n;
-  const nanos = (negative ? -num : num) * NANOS_PER_DOLLAR;
-  const rounded = (2n * nanos + den) / (2n * den);
-  return negative ? -rounded : rounded;
+  return (2n * num * NANOS_PER_DOLLAR + den) / (2n * den);
 }

@@ -30,10 +30,10 @@ export function fillSchema(schema: JsonSchema, text: string, reply?: string): Js
   const root = withLocalTimes(schema);
   const generator = new Generator(root);
   const replace: Replace = (value, part, path) => values.replace(value, part, nameAt(path));
-  const wanted = [0, 1].map((items) => withWantedParts(root, values, items));
+  const named = withNamedProperties(root, values);
   const filled = SEEDS.flatMap((seed) => {
     values.beginDocument();
-    const json = generator.generate(wanted[seed % 2] ?? root, { seed, useDefaultValue: true }, replace);
+    const json = generator.generate(named, { seed, useDefaultValue: true, minItems: seed % 2 }, replace);
     return json === null ? [] : [{ json, found: values.found.size, invented: values.invented }];
   });
   filled.sort((a, b) => b.found - a.found || a.invented - b.invented);
@@ -82,20 +82,15 @@ function withLocalTimes(schema: JsonSchema): JsonSchema {
   );
 }
 
-/** Requires the optional properties that the text names, and `items` of each list. */
-function withWantedParts(schema: JsonSchema, values: TextValues, items: number): JsonSchema {
+/** What is optional is there only if the text names it. */
+function withNamedProperties(schema: JsonSchema, values: TextValues): JsonSchema {
   return JSON.parse(JSON.stringify(schema), (_, part) => {
-    if (!isSchema(part)) return part;
-    const minItems = isSchema(part.items) ? { minItems: Math.max(items, Number(part.minItems ?? 0)) } : {};
-    const named = Object.entries(isSchema(part.properties) ? part.properties : {})
+    if (!isSchema(part) || !isSchema(part.properties)) return part;
+    const named = Object.entries(part.properties)
       .filter(([name, property]) => isSchema(property) && values.named(property, name) !== undefined)
       .map(([name]) => name);
     const required = Array.isArray(part.required) ? part.required : [];
-    return {
-      ...part,
-      ...minItems,
-      ...(named.length === 0 ? {} : { required: [...new Set([...required, ...named])] }),
-    };
+    return named.length === 0 ? part : { ...part, required: [...new Set([...required, ...named])] };
   });
 }
 

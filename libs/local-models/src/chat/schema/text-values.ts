@@ -34,7 +34,8 @@ export class TextValues {
   readonly #keywords: ReadonlySet<string>;
   readonly #sentences: readonly string[];
   readonly #sum: ReturnType<typeof findExpression>;
-  readonly #known = new Map<string, Json | undefined>();
+  /** By the name of a property and its schema. */
+  readonly #known = new Map<string, WeakMap<JsonSchema, Json | undefined>>();
   /** Names of the properties of the present document that the text gave; the text as a whole does not count. */
   readonly found = new Set<string>();
   /** Values of the present document that the text did not give. */
@@ -64,9 +65,10 @@ export class TextValues {
 
   /** A fitting value that the text gives to the property by its name. */
   named(schema: JsonSchema, name: string): Json | undefined {
-    const key = JSON.stringify([name, schema]);
-    if (!this.#known.has(key)) this.#known.set(key, firstFitting(this.#namedValues(schema, name), schema));
-    return this.#known.get(key);
+    const known = this.#known.get(name) ?? new WeakMap<JsonSchema, Json | undefined>();
+    this.#known.set(name, known);
+    if (!known.has(schema)) known.set(schema, firstFitting(this.#namedValues(schema, name), schema));
+    return known.get(schema);
   }
 
   /** What stands in the document for a generated value. */

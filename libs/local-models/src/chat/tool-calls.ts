@@ -1,7 +1,7 @@
 // Which tools a message asks for, by the words that they share, and with which arguments.
 import { identifierStems, keywordsOf, stem, wordsOf } from '../text/words.ts';
 import type { Turns } from '../turns.ts';
-import { findExpression } from './arithmetic/find-expression.ts';
+import { findExpression } from './arithmetic.ts';
 import type { Tool, ToolPolicy } from './chat-request.ts';
 import type { Conversation } from './conversation.ts';
 import { isSchema } from './schema/json-schema.ts';
@@ -97,7 +97,7 @@ function calculates(
   expression: string | null,
 ): boolean {
   if (expression === null) return false;
-  const signs = new Set(expression.match(/[-+*/%^!]|sqrt/g));
+  const signs = new Set(expression.match(/[-+*/%^]/g));
   if (name.some((part) => signs.size === 1 && signs.has(OPERATORS.get(part) ?? ''))) return true;
   return [...name, ...described].some((word) => CALCULATING.has(word));
 }

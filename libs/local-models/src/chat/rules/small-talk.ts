@@ -6,7 +6,7 @@ import type { Conversation } from '../conversation.ts';
 const COURTESY_WORDS_MAX = 8;
 
 export const CAPABILITIES =
-  'exact arithmetic, counting words and letters, reversing, sorting and changing the case of text, the date and time ' +
+  'arithmetic, counting words and letters, reversing, sorting and changing the case of text, the date and time ' +
   '(UTC), summaries, questions about what was said in this conversation, calling your tools, and JSON that fits a schema';
 
 const GREETING =

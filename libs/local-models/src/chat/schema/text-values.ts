@@ -3,8 +3,7 @@
 import { type Schema as CheckedSchema, validate } from '@cfworker/json-schema';
 import { sentencesOf } from '../../text/sentences.ts';
 import { identifierStems, isStopWord, keywordsOf, stem } from '../../text/words.ts';
-import { findExpression } from '../arithmetic/find-expression.ts';
-import { ArithmeticError, toNumber } from '../arithmetic/fraction.ts';
+import { findExpression } from '../arithmetic.ts';
 import { QUOTED } from '../rules/subject.ts';
 import type { Json, JsonSchema } from './json-schema.ts';
 
@@ -115,7 +114,7 @@ export class TextValues {
     if (sum !== null && stems.some((one) => CALCULATIONS.has(one))) yield sum.expression;
     if (this.#reply === undefined || !(name === '' || stems.some((one) => ANSWERS.has(one)))) return;
     yield this.#reply;
-    if (sum !== null && !(sum.result instanceof ArithmeticError)) yield toNumber(sum.result);
+    if (sum !== null && Number.isFinite(sum.result)) yield sum.result;
   }
 
   /** What stands where the text gives nothing. */

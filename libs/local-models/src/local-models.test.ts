@@ -137,14 +137,14 @@ describe('local/chat', () => {
     expect(await say(text)).toMatch(/^[^.]*floods[^.]*\.$/);
   });
 
-  it('notes an image by its header', async () => {
+  it('notes the type and size of an image', async () => {
     const pixel =
       'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
     const content = [
       { type: 'text', text: 'What is in this picture?' },
       { type: 'image_url', image_url: { url: `data:image/png;base64,${pixel}` } },
     ];
-    expect(await say([{ role: 'user', content }])).toContain('one image: 70 bytes PNG, 1×1');
+    expect(await say([{ role: 'user', content }])).toContain('one image: 70 bytes image/png');
   });
 
   it('counts tokens by its own tokenizer', async () => {

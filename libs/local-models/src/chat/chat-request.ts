@@ -5,14 +5,14 @@ import { z } from 'zod';
 import { LocalRefusal } from '../local-refusal.ts';
 import { parseRequest } from '../local-request.ts';
 import { countTokens } from '../text/tokens.ts';
-import { type ImageNote, noteImage } from './image-note.ts';
+import { noteImage } from './image-note.ts';
 import type { JsonSchema } from './schema/json-schema.ts';
 
 /** Tokens that a message costs beside its text: its role and its frame. */
 const MESSAGE_TOKENS = 4;
 /** Tokens of one answer; the catalog says so (`limits.output_tokens`), and limited callers hold no more. */
 export const OUTPUT_TOKENS_MAX = 32_768;
-/** Tokens of an image, whatever its size: only its header is read. */
+/** Tokens of an image, whatever its size: it is not looked at. */
 const IMAGE_TOKENS = 85;
 
 const textPart = z.looseObject({ type: z.literal('text'), text: z.string() });
@@ -78,7 +78,8 @@ interface ToolCall {
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant' | 'tool';
   text: string;
-  images: ImageNote[];
+  /** What can be said of its images. */
+  images: string[];
   /** Of an assistant's message. */
   toolCalls: ToolCall[];
   /** Of a tool's message: the call that it answers. */
@@ -140,7 +141,7 @@ function readMessage(raw: z.infer<typeof message>): ChatMessage {
   const parts =
     typeof raw.content === 'string' ? [{ type: 'text' as const, text: raw.content }] : (raw.content ?? []);
   const texts: string[] = [];
-  const images: ImageNote[] = [];
+  const images: string[] = [];
   for (const part of parts)
     if (part.type === 'text') texts.push(part.text);
     else if (part.type === 'refusal') texts.push(part.refusal);

@@ -1,7 +1,6 @@
 // The messages as the rules see them: what is said now, and what was said before.
 import { sentencesOf } from '../text/sentences.ts';
 import type { ChatMessage } from './chat-request.ts';
-import type { ImageNote } from './image-note.ts';
 
 /** Characters of one message that the rules read; counting tokens reads all of it. */
 export const MESSAGE_LENGTH_READ_MAX = 100_000;
@@ -30,8 +29,8 @@ export interface Conversation {
   said: string;
   /** The part of it that may ask for something. */
   instruction: string;
-  /** Its images. */
-  images: ImageNote[];
+  /** What can be said of its images. */
+  images: string[];
   /** Everything before it, oldest first. */
   earlier: ChatMessage[];
   /** Results that came in after the last word of user or assistant, in order. */

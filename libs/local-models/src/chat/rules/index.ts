@@ -32,7 +32,7 @@ const STATEMENT = /^(?:my|our|i|we|the|this|that|it|there|he|she|they|remember|n
 export function answerByRules(conversation: Conversation): string {
   const byRule = firstAnswer(conversation);
   if (conversation.images.length === 0) return byRule ?? unknown(conversation);
-  const seen = `I see ${describeImages(conversation.images)}. I read the header of an image, not what it shows.`;
+  const seen = `I see ${describeImages(conversation.images)}. I know the type and size of an image, not what it shows.`;
   return byRule === null ? seen : `${seen} ${byRule}`;
 }
 

@@ -1,19 +1,14 @@
 // Signed feature hashing: weighted features -> a vector of any length and of norm 1.
-import { murmur3 } from './feature-hash.ts';
-
-// Two hashes, so that the sign of a feature says nothing about its place.
-const INDEX_SEED = 0x5397a4d1;
-const SIGN_SEED = 0x1b56c4e9;
-
-const encoder = new TextEncoder();
+import { crc32 } from 'node:zlib';
 
 /** Deterministic, on every machine: the same features give the same vector. */
 export function embedFeatures(features: ReadonlyMap<string, number>, dimensions: number): Float32Array {
   const sums = new Float64Array(dimensions);
   for (const [feature, weight] of features) {
-    const bytes = encoder.encode(feature);
-    const index = murmur3(bytes, INDEX_SEED) % dimensions;
-    const sign = murmur3(bytes, SIGN_SEED) & 1 ? 1 : -1;
+    // The place is of the low bits, the sign the highest.
+    const hash = crc32(feature);
+    const index = (hash & 0x7fffffff) % dimensions;
+    const sign = hash > 0x7fffffff ? 1 : -1;
     sums[index] = (sums[index] ?? 0) + sign * weight;
   }
   return normalised(sums);

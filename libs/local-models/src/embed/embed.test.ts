@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { embedFeatures } from './embed-features.ts';
-import { murmur3 } from './feature-hash.ts';
 import { textFeatures } from './text-features.ts';
 
 const TOPICS = {
@@ -63,19 +62,6 @@ function accuracy(dimensions: number): number {
   });
   return right.length / embedded.length;
 }
-
-describe('murmur3', () => {
-  it.each([
-    ['', 0, 0],
-    ['', 1, 0x514e28b7],
-    ['a', 0x9747b28c, 0x7fa09ea6],
-    ['aaaa', 0x9747b28c, 0x5a97808a],
-    ['Hello, world!', 0x9747b28c, 0x24884cba],
-    ['The quick brown fox jumps over the lazy dog', 0x9747b28c, 0x2fa826cd],
-  ])('gives the published value for %j', (text, seed, hash) => {
-    expect(murmur3(new TextEncoder().encode(text), seed)).toBe(hash);
-  });
-});
 
 describe('local embeddings', () => {
   it('put a sentence next to one of its own topic, far above chance', () => {

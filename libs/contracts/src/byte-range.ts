@@ -1,5 +1,6 @@
 // The part of a file or video that a caller asks for.
 import { z } from 'zod';
+import { ServiceError } from './errors.ts';
 
 /** As HTTP has it: from `first` to `last`, or the last `suffix` bytes. */
 export const askedRange = z.union([
@@ -8,9 +9,27 @@ export const askedRange = z.union([
 ]);
 export type AskedRange = z.infer<typeof askedRange>;
 
-/** From `start` up to, and not including, `end`; null when the range is outside the content. */
-export function resolveRange(asked: AskedRange, bytes: number): { start: number; end: number } | null {
-  const start = 'suffix' in asked ? Math.max(0, bytes - asked.suffix) : asked.first;
-  const end = 'suffix' in asked ? bytes : Math.min(bytes, (asked.last ?? bytes - 1) + 1);
-  return start < end ? { start, end } : null;
+/** From `start` up to, and not including, `end`. */
+export const contentPart = z.object({ start: z.int().nonnegative(), end: z.int().nonnegative() });
+
+interface AskedPart {
+  readonly range: AskedRange | null;
+  /** The range counts only while the content has this tag. */
+  readonly if_range: string | null;
+}
+
+/**
+ * The part of the content that is asked for; null: all of it.
+ * @throws ServiceError `range_not_satisfiable`
+ */
+export function partOf(
+  { bytes, etag }: { bytes: number; etag?: string },
+  { range, if_range }: AskedPart,
+): z.infer<typeof contentPart> | null {
+  if (range === null || (if_range !== null && if_range !== etag)) return null;
+  const start = 'suffix' in range ? Math.max(0, bytes - range.suffix) : range.first;
+  const end = 'suffix' in range ? bytes : Math.min(bytes, (range.last ?? bytes - 1) + 1);
+  if (start < end) return { start, end };
+  const message = `The range is outside the content, which has ${bytes} bytes. Use a smaller range.`;
+  throw new ServiceError('range_not_satisfiable', message, { details: { bytes } });
 }

@@ -1,6 +1,6 @@
 // Files of a computer's /workspace, read and written directly: the HTTP shapes, and the heads by which a host is asked.
 import { z } from 'zod';
-import { askedRange } from './byte-range.ts';
+import { askedRange, contentPart } from './byte-range.ts';
 import { UPLOAD_PATH_BYTES_MAX, uploadResult } from './computer-uploads.ts';
 
 /** Entries of a folder that are listed at most. */
@@ -84,8 +84,8 @@ export const hostFileReadReply = z.discriminatedUnion('kind', [
     modified_at: z.iso.datetime(),
     /** Another one when the file has changed. */
     etag: z.string(),
-    /** The part that follows: from `start` up to, and not including, `end`; null: all. */
-    part: z.object({ start: z.int(), end: z.int() }).nullable(),
+    /** The part that follows; null: all. */
+    part: contentPart.nullable(),
   }),
   z.object({ kind: z.literal('folder') }),
 ]);

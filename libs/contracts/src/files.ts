@@ -1,5 +1,6 @@
 // Stored files: the HTTP shapes, the records, and what crosses the bus beside a file's bytes.
 import { z } from 'zod';
+import { contentPart } from './byte-range.ts';
 import { idOf } from './ids.ts';
 import { listOf, listQuery } from './lists.ts';
 
@@ -187,7 +188,6 @@ export const fileContentHead = z.object({
   org: z.string(),
   key_id: z.string(),
   id: z.string(),
-  /** From `start` up to, and not including, `end`. */
-  range: z.object({ start: z.int().nonnegative(), end: z.int().nonnegative() }).optional(),
+  range: contentPart.optional(),
 });
 export type FileContentHead = z.infer<typeof fileContentHead>;

@@ -1,7 +1,7 @@
 // Videos: POST/GET/DELETE /v1/videos…, the record of a job in the KV bucket `videos`, and what crosses the bus.
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { askedRange } from './byte-range.ts';
+import { askedRange, contentPart } from './byte-range.ts';
 import { callerContext, tags } from './caller-context.ts';
 import { upstream } from './catalog.ts';
 import { dollars } from './dollars.ts';
@@ -256,11 +256,12 @@ export const videoContentHead = z.object({
 export type VideoContentHead = z.infer<typeof videoContentHead>;
 export const VIDEO_CONTENT_SUBJECT = 'video-worker.v1.videos.content';
 
-/** Head of the reply: bytes `first` to `last` of `bytes`; both null where the range lies outside. */
+/** Head of the reply. */
 export const videoContentReply = z.object({
   media_type: z.string(),
+  /** Of the whole video. */
   bytes: z.int(),
-  first: z.int().nullable(),
-  last: z.int().nullable(),
+  /** The part that follows; null: all. */
+  part: contentPart.nullable(),
 });
 export type VideoContentReply = z.infer<typeof videoContentReply>;

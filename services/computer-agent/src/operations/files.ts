@@ -6,8 +6,7 @@ import {
   hostFileReadHead,
   hostFileWriteHead,
   hostUploadHead,
-  resolveRange,
-  ServiceError,
+  partOf,
   type WorkspaceFolder,
   type WorkspaceWritten,
 } from '@switchyard/contracts';
@@ -68,12 +67,4 @@ async function sendFile(call: IncomingCall, file: OpenFile, asked: HostFileReadH
     if (!call.write(piece)) await call.drained();
   }
   call.end(null);
-}
-
-/** @throws ServiceError `range_not_satisfiable`. */
-function partOf({ bytes, etag }: OpenFile, { range, if_range }: HostFileReadHead) {
-  if (range === null || (if_range !== null && if_range !== etag)) return null;
-  const part = resolveRange(range, bytes);
-  if (part) return part;
-  throw new ServiceError('range_not_satisfiable', `the file has ${bytes} bytes`, { details: { bytes } });
 }

@@ -8,7 +8,7 @@ import {
 } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { downloadHeaders } from '../files/content-headers.ts';
-import { readByteRange } from '../http/byte-range.ts';
+import { askedPart } from '../http/byte-range.ts';
 import { hasAlready, sendBytes, sendNotModified } from '../http/pass-bytes.ts';
 
 type SentFile = Extract<HostFileReadReply, { kind: 'file' }>;
@@ -37,8 +37,7 @@ export async function sendWorkspace(
     org,
     id,
     path,
-    range: readByteRange(request.headers.range),
-    if_range: request.headers['if-range']?.toString() ?? null,
+    ...askedPart(request),
   };
   const answer = await openReply(bus, { subject: hostSubject(host, 'file-read'), head }, signal);
   const found = hostFileReadReply.parse(answer.head);

@@ -6,10 +6,10 @@ import {
   type FileObject,
   fileObject,
   type KeyRecord,
-  resolveRange,
+  partOf,
 } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { rangeNotSatisfiable, readByteRange } from '../http/byte-range.ts';
+import { askedPart } from '../http/byte-range.ts';
 import { hasAlready, sendBytes, sendNotModified } from '../http/pass-bytes.ts';
 import { contentHeaders, etagOf } from './content-headers.ts';
 
@@ -37,22 +37,12 @@ export async function sendContent(
   const known = fileFirst ? await ask(bus, 'files.get', who, { signal }) : null;
   if (known && hasAlready(request, etagOf(known)))
     return sendNotModified(reply, contentHeaders(known, null, request.id));
-  const range = known && wantedRange(request, known);
+  const range = known && partOf({ bytes: known.bytes, etag: etagOf(known) }, askedPart(request));
   if (known && onlyHead) return sendBytes(reply, headOf(known, range, request.id), null);
   const head: FileContentHead = { request_id: request.id, ...who, ...(range ? { range } : {}) };
   const answer = await openReply(bus, { subject: FILE_CONTENT_SUBJECT, head }, signal);
   const file = fileObject.parse(answer.head);
   await sendBytes(reply, headOf(file, range, request.id), answer.body, signal);
-}
-
-/** @throws ServiceError `range_not_satisfiable`. */
-function wantedRange(request: FastifyRequest, file: FileObject): ByteRange | null {
-  const asked = readByteRange(request.headers.range);
-  const condition = request.headers['if-range'];
-  if (asked === null || (condition !== undefined && condition !== etagOf(file))) return null;
-  const range = resolveRange(asked, file.bytes);
-  if (range) return range;
-  throw rangeNotSatisfiable('file', file.bytes);
 }
 
 function headOf(file: FileObject, range: ByteRange | null, requestId: string) {

@@ -1,6 +1,7 @@
 // Content that is sent in parts: the header Range, in the one form that players and downloads use, and its answer.
 import type { ByteRange } from '@switchyard/bus';
-import { type AskedRange, ServiceError } from '@switchyard/contracts';
+import type { AskedRange } from '@switchyard/contracts';
+import type { FastifyRequest } from 'fastify';
 
 /** Returns null without a range, or for a form that may be answered with the whole. */
 export function readByteRange(header: string | undefined): AskedRange | null {
@@ -8,6 +9,11 @@ export function readByteRange(header: string | undefined): AskedRange | null {
   if (first === '') return last === '' ? null : { suffix: Number(last) };
   if (last === '') return { first: Number(first), last: null };
   return Number(last) < Number(first) ? null : { first: Number(first), last: Number(last) };
+}
+
+/** The part that a request asks for: its headers Range and If-Range. */
+export function askedPart({ headers }: FastifyRequest) {
+  return { range: readByteRange(headers.range), if_range: headers['if-range']?.toString() ?? null };
 }
 
 /** Headers of content of which any part can be asked for. @param part the part that is sent; null: all */
@@ -24,9 +30,4 @@ export function partHeaders(
     'x-content-type-options': 'nosniff',
     ...(part ? { 'content-range': `bytes ${start}-${end - 1}/${bytes}` } : {}),
   };
-}
-
-export function rangeNotSatisfiable(content: 'file' | 'video', bytes: number): ServiceError {
-  const message = `The range is outside the ${content}, which has ${bytes} bytes. Use a smaller range.`;
-  return new ServiceError('range_not_satisfiable', message, { details: { bytes } });
 }

@@ -2,7 +2,7 @@
 import { type Bus, openReply } from '@switchyard/bus';
 import { VIDEO_CONTENT_SUBJECT, type VideoContentHead, videoContentReply } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { partHeaders, rangeNotSatisfiable, readByteRange } from '../http/byte-range.ts';
+import { partHeaders, readByteRange } from '../http/byte-range.ts';
 import { sendBytes } from '../http/pass-bytes.ts';
 import type { SignedVideo } from './video-tokens.ts';
 
@@ -24,12 +24,7 @@ export async function sendVideo(
   const range = readByteRange(request.headers.range);
   const head: VideoContentHead = { ...video, range };
   const answer = await openReply(bus, { subject: VIDEO_CONTENT_SUBJECT, head }, signal);
-  const { media_type: mediaType, bytes, first, last } = videoContentReply.parse(answer.head);
-  if (first === null || last === null) {
-    answer.cancel();
-    throw rangeNotSatisfiable('video', bytes);
-  }
-  const part = range && { start: first, end: last + 1 };
+  const { media_type: mediaType, bytes, part } = videoContentReply.parse(answer.head);
   const headers = {
     ...partHeaders(mediaType, bytes, part),
     'content-disposition': `inline; filename="${video.id}.${ENDINGS[mediaType] ?? 'mp4'}"`,

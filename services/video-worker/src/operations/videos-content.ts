@@ -1,7 +1,7 @@
 // videos.content: streams a result, or a byte range of it, at the reader's pace. The edge has authorized the caller.
-import { type ByteRange, type IncomingCall, ObjectGone } from '@switchyard/bus';
+import { type IncomingCall, ObjectGone } from '@switchyard/bus';
 import {
-  resolveRange,
+  partOf,
   ServiceError,
   type VideoContentReply,
   type VideoResult,
@@ -15,10 +15,10 @@ export function videoContent(deps: VideoOperations) {
     const { org, id, range } = videoContentHead.parse(call.head);
     await call.readBody(0);
     const result = await resultOf(deps, org, id);
-    const part = range ? resolveRange(range, result.bytes) : { start: 0, end: result.bytes };
-    call.setHead(replyOf(result, part));
-    if (!part) return call.end(null);
-    const stored = await deps.results.get(id, part);
+    const { media_type, bytes } = result;
+    const part = partOf(result, { range, if_range: null });
+    call.setHead({ media_type, bytes, part } satisfies VideoContentReply);
+    const stored = await deps.results.get(id, part ?? { start: 0, end: bytes });
     if (!stored) throw expired();
     try {
       for await (const chunk of stored.body) {
@@ -38,10 +38,6 @@ async function resultOf(deps: VideoOperations, org: string, id: string): Promise
     throw new ServiceError('video_not_found', 'The video is not finished. Poll GET /v1/videos/{id}.');
   if (Date.parse(result.expires_at) <= deps.clock.now()) throw expired();
   return result;
-}
-
-function replyOf({ media_type, bytes }: VideoResult, part: ByteRange | null): VideoContentReply {
-  return { media_type, bytes, first: part?.start ?? null, last: part ? part.end - 1 : null };
 }
 
 function expired(): ServiceError {

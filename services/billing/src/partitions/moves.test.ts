@@ -2,7 +2,14 @@
 // partition at a time, and every answer includes all data of its org.
 import { randomBytes } from 'node:crypto';
 import { openBucket, unbookedShare } from '@switchyard/bus';
-import { type Event, type PartitionCount, partitionOf, placeOf } from '@switchyard/contracts';
+import {
+  type Event,
+  eventIds,
+  makeEvent,
+  type PartitionCount,
+  partitionOf,
+  placeOf,
+} from '@switchyard/contracts';
 import { makeLogger, systemClock } from '@switchyard/service';
 import { untilMidnightIsFar } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -130,6 +137,17 @@ describe('an installation', { timeout: 120_000 }, () => {
     await installation.client.caughtUp(...ORGS);
     for (const [i, org] of ORGS.entries()) expect(await placesOf(round, org)).toEqual([`p${i}`]);
     expect(await command()).toContain(`owned by ${second.bus.instance}  0 events waiting`);
+  });
+
+  test('shows an operator the changes of all orgs in the audit log, also of the other partition', async () => {
+    const event = makeEvent({
+      ...{ name: 'key.created', id: eventIds.key('key_far', 'created'), source: '/test', time: new Date() },
+      data: { key_id: 'key_far', org: ORGS[1], by_key_id: null },
+    });
+    await installation.client.publish(event);
+    const asked = { org: ORGS[0], key_id: 'key_1', all_orgs: true, query: { org: ORGS[1] } };
+    const { data } = await installation.client.ask('audit-log.list', asked);
+    expect(data.map(({ id }) => id)).toContain(event.id);
   });
 
   test('loses one of its processes, and the other takes over', async () => {

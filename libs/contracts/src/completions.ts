@@ -2,8 +2,7 @@
 import { z } from 'zod';
 import { boundedList } from './bounded.ts';
 import { chatCompletion, chatCompletionRequest, chatUsage } from './chat.ts';
-import { modelChoice, modelRequest } from './model-choice.ts';
-import { refusedField } from './refused-field.ts';
+import { modelChoice, modelRequest, refusedField } from './model-choice.ts';
 
 const { stream, stream_options, temperature, top_p, n, max_tokens, stop } = chatCompletionRequest.shape;
 const NAMED_MAX_TOKENS = 'Use max_tokens.';

@@ -1,9 +1,9 @@
 // What a computer may be and what its minute costs: the platform's own settings, read from the environment by control
 // (which checks requests and answers GET /v1/computers/options) and by every agent (which enforces them).
 import { z } from 'zod';
+import { COMMAND_TIMEOUT_S_DEFAULT } from './computer-execs.ts';
 import type { ComputerRates } from './computer-record.ts';
 import { type ComputerSpec, STANDARD_IMAGE } from './computers.ts';
-import { COMMAND_TIMEOUT_S_DEFAULT } from './exec-request.ts';
 
 const CPU_MIN = 0.25;
 export const CPU_STEP = 0.25;

@@ -1,6 +1,6 @@
 // The record of a computer in the KV bucket `computers`, its run, and the places under the cap of its org.
 import { z } from 'zod';
-import { computerSpec, stopReason } from './computers.ts';
+import { type ComputerSpec, computerSpec, stopReason } from './computers.ts';
 import { creationProgress } from './creation-progress.ts';
 import { nanos } from './events/define-event.ts';
 import { idOf } from './ids.ts';
@@ -75,6 +75,27 @@ export const computerRecord = z.object({
   progress: creationProgress.nullable(),
 });
 export type ComputerRecord = z.infer<typeof computerRecord>;
+
+/** The values chosen by the creator of a record; everything else starts empty. */
+type NewComputer = ComputerSpec &
+  Pick<ComputerRecord, 'id' | 'org' | 'key_id' | 'host' | 'rates' | 'markup_percent' | 'created_at'>;
+
+/** A record as it is made: before its host has heard of it. */
+export function newComputerRecord(computer: NewComputer): ComputerRecord {
+  return {
+    ...computer,
+    state: 'creating',
+    stop_reason: null,
+    container: null,
+    run: null,
+    runs: 0,
+    minutes: 0,
+    cost_nano: '0',
+    last_activity_at: null,
+    error: null,
+    progress: null,
+  };
+}
 
 export function recordKey({ host, org, id }: Pick<ComputerRecord, 'host' | 'org' | 'id'>): string {
   return `${host}.${org}.${id}`;

@@ -1,4 +1,4 @@
-// `model` and `models`: what every model endpoint accepts.
+// What model endpoints share: the fields that all accept, `model` and `models`, and fields that some refuse.
 import { z } from 'zod';
 import { boundedList } from './bounded.ts';
 
@@ -34,4 +34,9 @@ export function modelRequest<S extends NamedModels>(
       path: ['model'],
     })
     .meta({ ...about, anyOf: [{ required: ['model'] }, { required: ['models'] }] });
+}
+
+/** A field that clients know and this service refuses. It accepts only null and absence. `why` says what to do instead. */
+export function refusedField(why: string) {
+  return z.null(why).optional().describe(`Not supported: ${why}`);
 }

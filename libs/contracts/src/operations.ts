@@ -18,14 +18,12 @@ import {
 } from './accounts.ts';
 import { auditLog, auditLogQuery } from './audit-log.ts';
 import { modelObject } from './catalog.ts';
-import { execList, execObject, hostExecRequest } from './computer-execs.ts';
+import { execList, execObject, execResult, hostExecRequest } from './computer-execs.ts';
 import { computerOptions } from './computer-limits.ts';
 import { computerMetrics } from './computer-metrics.ts';
 import { computerRecord } from './computer-record.ts';
-import { uploadRequest, uploadResult } from './computer-uploads.ts';
-import { workspaceDeleted } from './computer-workspace.ts';
+import { uploadRequest, uploadResult, workspaceDeleted } from './computer-workspace.ts';
 import { computerList, computerObject, createComputerRequest, deletedComputer } from './computers.ts';
-import { execResult } from './exec-request.ts';
 import { deletedFile, fileList, fileObject, filesQuery } from './files.ts';
 import {
   createdKey,

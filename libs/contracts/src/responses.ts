@@ -4,8 +4,7 @@ import { z } from 'zod';
 import { boundedList, boundedMap } from './bounded.ts';
 import { CHAT_MESSAGES_MAX, CHAT_TOOLS_MAX, CONTENT_PARTS_MAX, chatCompletionRequest } from './chat.ts';
 import { dollars } from './dollars.ts';
-import { modelChoice, modelRequest } from './model-choice.ts';
-import { refusedField } from './refused-field.ts';
+import { modelChoice, modelRequest, refusedField } from './model-choice.ts';
 
 const { temperature, top_p } = chatCompletionRequest.shape;
 

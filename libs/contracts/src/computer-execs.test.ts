@@ -1,7 +1,7 @@
 // Validation of a command's fields.
 import { describe, expect, test } from 'vitest';
+import { COMMAND_BYTES_MAX, ENV_ENTRIES_MAX, execRequest, STDIN_BYTES_MAX } from './computer-execs.ts';
 import { fromZodError } from './errors.ts';
-import { COMMAND_BYTES_MAX, ENV_ENTRIES_MAX, execRequest, STDIN_BYTES_MAX } from './exec-request.ts';
 
 describe('limits of a command', () => {
   const refusalOf = (request: unknown) => {

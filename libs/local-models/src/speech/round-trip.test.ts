@@ -83,25 +83,19 @@ describe.skipIf(missing.length > 0)('local/speech', () => {
     expect((normal / changed / speed).toFixed(2)).toSatisfy((ratio: string) => +ratio > 0.6 && +ratio < 1.6);
   });
 
-  it('has voices that differ, and understands OpenAI’s names', async () => {
+  it('has voices that differ under OpenAI’s names', async () => {
     const sounds = await Promise.all(
-      ['klara', 'sam', 'emma', 'alloy'].map((voice) =>
+      ['klara', 'echo', 'fable', 'alloy'].map((voice) =>
         speak({ input: 'Hello', voice, response_format: 'pcm' }),
       ),
     );
-    const [klara, sam, emma, alloy] = sounds.map(({ audio }) => audio.toString('latin1'));
-    expect(new Set([klara, sam, emma]).size).toBe(3);
+    const [klara, echo, fable, alloy] = sounds.map(({ audio }) => audio.toString('latin1'));
+    expect(new Set([klara, echo, fable]).size).toBe(3);
     expect(alloy === klara).toBe(true);
-    for (const voice of Object.keys(VOICES)) {
+    for (const voice of VOICES.keys()) {
       const { status, audio } = await speak({ input: 'Hi', voice, response_format: 'pcm' });
       expect({ voice, status, heard: audio.length > 5_000 }).toEqual({ voice, status: 200, heard: true });
     }
-  });
-
-  it('follows instructions about pace', async () => {
-    const body = { input: 'Please read this aloud for me.', response_format: 'pcm' };
-    const slow = await speak({ ...body, instructions: 'Speak slowly.' });
-    expect(seconds(slow.audio)).toBeGreaterThan(seconds((await speak(body)).audio) * 1.1);
   });
 
   it('refuses a voice it has not, naming those it has, and text without a sound', async () => {

@@ -15,7 +15,7 @@ import { IMAGE_SIDE_MAX, IMAGE_SIDE_MIN } from '../../../../libs/local-models/sr
 import { createLocalModels } from '../../../../libs/local-models/src/local-models.ts';
 import { TEXT_LENGTH_READ_MAX } from '../../../../libs/local-models/src/rerank/search-terms.ts';
 import { SPEECH_SAMPLE_RATE_HZ } from '../../../../libs/local-models/src/speech/answer-speech.ts';
-import { OPENAI_VOICES, VOICE_DEFAULT, VOICES } from '../../../../libs/local-models/src/speech/voices.ts';
+import { VOICE_DEFAULT, VOICES } from '../../../../libs/local-models/src/speech/voices.ts';
 import {
   AUDIO_SECONDS_MAX,
   SPEECH_SECONDS_MAX,
@@ -91,7 +91,7 @@ describe('the catalog of the further local models', () => {
     });
     expect(limitsOf('local/speech')).toMatchObject({
       characters: SPEECH_INPUT_CHARACTERS_MAX,
-      voices: [...Object.keys(VOICES), ...Object.keys(OPENAI_VOICES)],
+      voices: [...VOICES.keys()],
       default_voice: VOICE_DEFAULT,
       formats: [...SPEECH_FORMATS],
       sample_rate_hz: SPEECH_SAMPLE_RATE_HZ,

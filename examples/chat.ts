@@ -1,9 +1,9 @@
 // A chat with a language model: POST /v1/chat/completions.
-//   node examples/chat.ts "What is 6*7?"
+//   node examples/chat.ts "Who are you?"
 //   MODEL=acme/chat-1 node examples/chat.ts
 import { costOf, dollars, openai } from './client.ts';
 
-const question = process.argv[2] ?? 'How many r’s are in strawberry?';
+const question = process.argv[2] ?? 'What is 6 * 7?';
 
 const answer = await openai().chat.completions.create({
   model: process.env.MODEL ?? 'local/chat',

@@ -95,7 +95,7 @@ describe('the tour', { timeout: TEST_MS_MAX }, () => {
 
 describe('the examples', { timeout: TEST_MS_MAX }, () => {
   const expected: Record<string, RegExp> = {
-    'chat.ts': /The letter r is 3 times.*local\/chat, \d+ tokens, \$0\.0000/s,
+    'chat.ts': /6 \* 7 = 42.*local\/chat, \d+ tokens, \$0\.0000/s,
     'chat-stream.ts': /1, 2, 3, .*20.*local\/chat, \d+ tokens, \$0\.0000/s,
     'images.ts': /image-1\.png.*image-2\.png.*2 images, \$0\.001\b/s,
     'speech.ts': /speech\.mp3, audio\/mpeg, \d+ bytes.*44 characters, \$0\.000044/s,

@@ -96,11 +96,6 @@ const mailTool = {
 describe('local/chat', () => {
   it.each([
     ['What is 6*7?', '6*7 = 42'],
-    ['How many r’s are in strawberry?', 'The letter r is 3 times in "strawberry".'],
-    ['How many words are in "to be or not to be"?', '"to be or not to be" has 6 words.'],
-    ['Reverse the word stream', 'maerts'],
-    ['Write hello world in upper case', 'HELLO WORLD'],
-    ['Sort pear, apple and fig', 'apple, fig, pear'],
     ['What time is it?', 'It is 02:30 UTC on Saturday, 21 November 2026.'],
     ['What day is 2026-12-25?', '2026-12-25 is Friday, 25 December 2026.'],
     ['Reply with exactly: pong', 'pong'],
@@ -128,13 +123,6 @@ describe('local/chat', () => {
     expect(await say([...talk, { role: 'user', content: 'What is the capital of Peru?' }])).toContain(
       'no rule',
     );
-  });
-
-  it('summarises by the sentences that say most', async () => {
-    const text =
-      'Summarise in one sentence: The river floods the valley every spring. Farmers in the valley depend on the ' +
-      'spring floods of the river. A blue boat was seen. The floods bring fertile soil to the valley.';
-    expect(await say(text)).toMatch(/^[^.]*floods[^.]*\.$/);
   });
 
   it('notes the type and size of an image', async () => {
@@ -170,7 +158,7 @@ describe('local/chat', () => {
   });
 
   it('says no more than the longest answer that the catalog names', async () => {
-    const { choices, usage } = await chat(`Reverse: ${'! '.repeat(40_000)}`, { max_tokens: 40_000 });
+    const { choices, usage } = await chat('Repeat ! 40000 times', { max_tokens: 40_000 });
     expect([choices[0]?.finish_reason, usage.completion_tokens]).toEqual(['length', OUTPUT_TOKENS_MAX]);
   });
 

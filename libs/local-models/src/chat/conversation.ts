@@ -3,7 +3,7 @@ import { sentencesOf } from '../text/sentences.ts';
 import type { ChatMessage } from './chat-request.ts';
 
 /** Characters of one message that the rules read; counting tokens reads all of it. */
-export const MESSAGE_LENGTH_READ_MAX = 100_000;
+const MESSAGE_LENGTH_READ_MAX = 100_000;
 /**
  * Characters of an instruction: the rules' regular expressions read no more, as some take time by the square of it. Of
  * a longer message its beginning and its end are the instruction: a text is brought along between or after them.

@@ -6,7 +6,6 @@ const LENGTH = 10_000_000;
 const said = (content: string) => ({ role: 'user', content });
 const long = (part: string) => part.repeat(LENGTH / part.length);
 const CALLS = Array.from({ length: 20_000 }, (_, index) => String(index));
-const prose = long('The river floods the valley. ');
 
 async function chat(body: Record<string, unknown>): Promise<void> {
   const answer = await createLocalModels({ now: () => 0 }).answer({
@@ -21,13 +20,8 @@ async function chat(body: Record<string, unknown>): Promise<void> {
 
 describe('local/chat', () => {
   it.each<[string, Record<string, unknown>]>([
-    ['sorts around a run of spaces', { messages: [said(`Sort:\nx${' '.repeat(99_900)}y`)] }],
-    ['trims a run of question marks', { messages: [said(`Upper case:\n${'?'.repeat(99_000)}x`)] }],
-    [
-      'looks for what to turn round in spaces',
-      { messages: [said(`What is${' '.repeat(1_900)}x, reverse y`)] },
-    ],
-    ['summarises a long message', { messages: [said(prose), said('Summarize it')] }],
+    ['trims a run of question marks', { messages: [said(`Say ${'?'.repeat(99_000)}x`)] }],
+    ['looks for what to say in spaces', { messages: [said(`Say${' '.repeat(1_900)}x?`)] }],
     [
       'recalls from a long conversation',
       { messages: [...Array(100).fill(said('Ice. '.repeat(20_000))), said('Where is the ice?')] },

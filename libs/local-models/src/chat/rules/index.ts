@@ -3,28 +3,14 @@ import type { Conversation } from '../conversation.ts';
 import { describeImages } from '../image-note.ts';
 import { arithmetic } from './arithmetic.ts';
 import { clock } from './clock.ts';
-import { counting } from './counting.ts';
 import { recall } from './recall.ts';
 import { say } from './say.ts';
 import { CAPABILITIES, courtesy, identity } from './small-talk.ts';
-import { summary } from './summary.ts';
 import { topicsOf } from './topics.ts';
-import { transform } from './transform.ts';
 
 type Rule = (conversation: Conversation) => string | null;
 
-const RULES: readonly Rule[] = [
-  say,
-  summary,
-  counting,
-  transform,
-  arithmetic,
-  clock,
-  identity,
-  courtesy,
-  recall,
-  noted,
-];
+const RULES: readonly Rule[] = [say, arithmetic, clock, identity, courtesy, recall, noted];
 
 const STATEMENT = /^(?:my|our|i|we|the|this|that|it|there|he|she|they|remember|note)\b[^?]*$/i;
 

@@ -1,6 +1,6 @@
 // "Say hello", "Reply with exactly: pong", "Repeat la 3 times", "Count to 5".
 import type { Conversation } from '../conversation.ts';
-import { quotedIn } from './subject.ts';
+import { quotedIn } from './quotations.ts';
 
 const REPEATS_LENGTH_MAX = 100_000;
 const COUNT_LENGTH_MAX = 10_000;

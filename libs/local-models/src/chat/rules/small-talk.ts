@@ -6,8 +6,8 @@ import type { Conversation } from '../conversation.ts';
 const COURTESY_WORDS_MAX = 8;
 
 export const CAPABILITIES =
-  'arithmetic, counting words and letters, reversing, sorting and changing the case of text, the date and time ' +
-  '(UTC), summaries, questions about what was said in this conversation, calling your tools, and JSON that fits a schema';
+  'arithmetic, saying and counting what I am told to, the date and time (UTC), questions about what was said in this ' +
+  'conversation, calling your tools, and JSON that fits a schema';
 
 const GREETING =
   /^(?:hi|hello|hey|hiya|howdy|greetings|hallo|bonjour|hola|good (?:morning|afternoon|evening|day))\b/i;

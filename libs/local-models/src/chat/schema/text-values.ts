@@ -4,7 +4,7 @@ import { type Schema as CheckedSchema, validate } from '@cfworker/json-schema';
 import { sentencesOf } from '../../text/sentences.ts';
 import { identifierStems, isStopWord, keywordsOf, stem } from '../../text/words.ts';
 import { findExpression } from '../arithmetic.ts';
-import { QUOTED } from '../rules/subject.ts';
+import { QUOTED } from '../rules/quotations.ts';
 import type { Json, JsonSchema } from './json-schema.ts';
 
 export const DRAFT = '2020-12';

@@ -10,6 +10,7 @@ import {
   eventIds,
   eventSubjectOfHost,
   HOST_EVENTS_STREAM,
+  keyRecordKey,
   makeEvent,
   minuteEvent,
   newId,
@@ -244,15 +245,17 @@ describe('the credential of a computer host', () => {
     const hash = createHash('sha256').update(secret).digest('hex');
     const keys = await openBucket(operator, 'keys');
     const [first] = await keys.entries();
-    const planted = JSON.stringify({ ...first?.value, id: 'key_planted' });
+    const secrets = [{ hash, until: null }];
+    const planted = JSON.stringify({ ...first?.value, id: 'key_planted', secrets });
+    const name = keyRecordKey(first?.value.org ?? '', 'key_planted');
     const own = `$KV.computers.${host}.planted`;
     await jetstream(agent).publish(own, planted);
     const requests = [`$JS.API.DIRECT.GET.KV_computers.${own}`, '$JS.API.STREAM.INFO.KV_computers'];
-    const query = { last_by_subj: `$KV.keys.${hash}` };
+    const query = { last_by_subj: `$KV.keys.${name}` };
     let stored = 0;
     for (const request of requests) {
       const before = stored;
-      agent.publish(request, '', { reply: `$KV.keys.${hash}` });
+      agent.publish(request, '', { reply: `$KV.keys.${name}` });
       const last = async () => {
         stored = (await operator.jsm.streams.getMessage('KV_keys', query))?.seq ?? 0;
         return stored;
@@ -261,8 +264,8 @@ describe('the credential of a computer host', () => {
       const headers = { authorization: `Bearer ${secret}` };
       expect((await fetch(`${stack.url}/v1/usage`, { headers })).status).toBe(401);
     }
-    expect(await keys.get(hash)).toBeNull();
-    await keys.purge(hash);
+    expect(await keys.get(name)).toBeNull();
+    await keys.purge(name);
   });
 
   test('deletes and changes no stream', async () => {

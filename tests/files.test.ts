@@ -9,6 +9,7 @@ import { type Bus, connectBus, openBucket } from '@switchyard/bus';
 import {
   ALL_PERMISSIONS,
   type FileObject,
+  keyRecordKey,
   newId,
   type OrgRecord,
   type Permission,
@@ -86,14 +87,16 @@ async function keyOf(org: string, permissions: readonly Permission[] = ALL_PERMI
     ...{ created_at: at, updated_at: at, suspended_at: null, removed_at: null },
   };
   await (await openBucket(bus, 'orgs')).change(org, (known) => (known ? null : record));
-  await (await openBucket(bus, 'keys')).create(hash('sha256', secret), {
-    id: newId('key'),
+  const id = newId('key');
+  await (await openBucket(bus, 'keys')).create(keyRecordKey(org, id), {
+    id,
     org,
     name: 'of a test',
     permissions: [...permissions],
     prefix: secret.slice(0, 8),
     created_at: at,
     expires_at: null,
+    secrets: [{ hash: hash('sha256', secret), until: null }],
   });
   const status = async () => (await call('GET', '/models', undefined, secret)).status;
   await expect.poll(status, { timeout: KNOWN_MS_MAX }).not.toBe(401);

@@ -205,9 +205,9 @@ export class Bucket<V> {
     return (await this.#lastUnder(pattern)).map((entry) => this.read(entry));
   }
 
-  /** All entries but unreadable ones, which are reported once a minute. */
-  async readableEntries(): Promise<Entry<V>[]> {
-    const found = await this.#lastUnder('>');
+  /** As `entries`, without unreadable ones, which are reported once a minute. */
+  async readableEntries(pattern = '>'): Promise<Entry<V>[]> {
+    const found = await this.#lastUnder(pattern);
     return found.map((entry) => this.#readable(entry)).filter((entry) => entry !== null);
   }
 

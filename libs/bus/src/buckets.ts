@@ -45,7 +45,7 @@ export interface BucketBounds {
 }
 
 export const BUCKETS = {
-  /** SHA-256 of a key, in hex -> its record. Written by control. */
+  /** `<org>.<key id>` -> record, with the hashes of the key's secrets. Written by control by compare-and-set. */
   keys: { schema: keyRecord, maxBytes: 512 * MIB, ttlMs: 0, markerTtlMs: MARKER_TTL_MS },
   /** Org -> payment mode and spending limits; the keys of an org without a record are unknown. Written by control. */
   orgs: { schema: orgRecord, maxBytes: 64 * MIB, ttlMs: 0 },

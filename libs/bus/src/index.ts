@@ -25,7 +25,6 @@ export {
   type Verdict,
 } from './feed.ts';
 export type { IncomingCall } from './incoming-call.ts';
-export { KeysById } from './keys-by-id.ts';
 export { type Lease, takeLease } from './lease.ts';
 export { Mirror, mirrorBucket, TICK_MS } from './mirror.ts';
 export { natsUrl, readNatsUrl, withCredentials } from './nats-url.ts';

@@ -53,6 +53,7 @@ const record = (id: string): KeyRecord => ({
   prefix: 'sy_12345',
   created_at: '2026-11-21T00:00:00.000Z',
   expires_at: null,
+  secrets: [],
 });
 
 describe('a bucket', () => {

@@ -1,4 +1,4 @@
-// API keys: the HTTP shapes, and the record in the KV bucket `keys` under the SHA-256 of the key.
+// API keys: the HTTP shapes, and the record in the KV bucket `keys`.
 import { z } from 'zod';
 import { spendLimit } from './accounts.ts';
 import { boundedList } from './bounded.ts';
@@ -27,11 +27,16 @@ const models = boundedList(z.string().min(1).max(256), { min: 1, max: KEY_MODELS
   `is over ${KEY_MODELS_BYTES_MAX} bytes of JSON`,
 );
 
-/**
- * KV bucket `keys`: SHA-256 of the key in hex -> this, as JSON. The key itself is stored nowhere. A key that was rotated
- * has two for a while: its own under the new secret, and under the former one a `successor` that leads there, without
- * models and metadata.
- */
+/** One of the secrets of a key. The secret itself is stored nowhere. */
+const keySecret = z.object({
+  /** SHA-256 of the secret, in hex. */
+  hash: z.string(),
+  /** From when the secret is refused; null: it is the current one. */
+  until: z.iso.datetime().nullable(),
+});
+export type KeySecret = z.infer<typeof keySecret>;
+
+/** KV bucket `keys`: `<org>.<key id>` -> this, as JSON. */
 export const keyRecord = z.object({
   id: idOf('key').describe('Id of the key; it is no secret'),
   org: idOf('org').describe('The org that it belongs to'),
@@ -46,14 +51,14 @@ export const keyRecord = z.object({
     .describe('Models that it may use, `maker/*` for all of a maker; null: every model'),
   limits: rateLimits.nullish().describe('Its rate limits; those of the org hold as well'),
   metadata: tags.nullish().describe('Tags of every call with the key, and of every computer that it makes'),
-  /** Which of the key's secrets this is: 0 (or nothing) the first. */
-  rotation: z.int().nonnegative().nullish(),
-  /** SHA-256 of the secret that has taken the place of this one; null: this is the one in use. */
-  successor: z.string().nullish(),
-  /** From when a secret with a successor is refused. */
-  retires_at: z.iso.datetime().nullish(),
+  /** The current secret, then those that were rotated, the latest first. */
+  secrets: z.array(keySecret),
 });
 export type KeyRecord = z.infer<typeof keyRecord>;
+
+export function keyRecordKey(org: string, id: string): string {
+  return `${org}.${id}`;
+}
 
 export const createKeyRequest = z
   .strictObject({
@@ -96,13 +101,11 @@ export const updateKeyRequest = createKeyRequest.partial().meta({
 });
 export type UpdateKeyRequest = z.infer<typeof updateKeyRequest>;
 
-export const keyObject = keyRecord
-  .omit({ org: true, rotation: true, successor: true, retires_at: true })
-  .extend({
-    object: z.literal('key').describe('Always key'),
-    limits: rateLimits.describe('Its rate limits; those of the org hold as well'),
-    metadata: tags.describe('Tags of every call with the key, and of every computer that it makes'),
-  });
+export const keyObject = keyRecord.omit({ org: true, secrets: true }).extend({
+  object: z.literal('key').describe('Always key'),
+  limits: rateLimits.describe('Its rate limits; those of the org hold as well'),
+  metadata: tags.describe('Tags of every call with the key, and of every computer that it makes'),
+});
 export type KeyObject = z.infer<typeof keyObject>;
 export const keyList = listOf(keyObject);
 
@@ -173,7 +176,7 @@ export function toKeyObject({
   metadata,
   ...record
 }: KeyRecord): KeyObject {
-  const { org: _org, rotation: _rotation, successor: _successor, retires_at: _retiresAt, ...shown } = record;
+  const { org: _org, secrets: _secrets, ...shown } = record;
   return {
     object: 'key',
     ...shown,

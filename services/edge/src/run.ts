@@ -4,7 +4,6 @@ import {
   type Bus,
   createEventPublisher,
   ensureEventsStream,
-  KeysById,
   mirrorBucket,
   openBucket,
 } from '@switchyard/bus';
@@ -86,12 +85,11 @@ export async function start({
     config.SWITCHYARD_URL_SECRET ?? (await ensureUrlSecret(await openBucket(bus, 'system'), clock.now()));
   const callers = await openCallers({ bus, clock, secret });
   const { keys, open, orgs, sessions, authenticateHash } = callers;
-  const keysById = new KeysById(keys);
-  const rateLimits = openRateLimits({ config, keysById, orgs, bus, clock, logger });
+  const rateLimits = openRateLimits({ config, keys, orgs, bus, clock, logger });
   const upgrades = new Upgrades(UPGRADE_PATHS);
   const signing = { secret, now: () => clock.now() };
   const links = linkTokens(signing);
-  const spending = new Spending({ keys, keysById, orgs });
+  const spending = new Spending({ keys, orgs });
   const receipts = new Receipts({ bus, clock, logger });
   receiptsGauges(metrics, receipts);
   countDroppedRefusals(metrics, events);

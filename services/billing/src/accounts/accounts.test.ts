@@ -3,6 +3,7 @@
 import { type Bucket, openBucket } from '@switchyard/bus';
 import {
   type KeyRecord,
+  keyRecordKey,
   type ListQuery,
   newId,
   newKeyId,
@@ -55,7 +56,7 @@ async function setOrg(record: Pick<OrgRecord, 'billing' | 'monthly_limit'>): Pro
 
 /** Billing reads key changes through a watch: this call passes once the change has arrived. */
 async function setKey(id: string, limit: KeyRecord['limit']): Promise<void> {
-  await keys.put(`hash-${id}`, keyRecord(id, org, limit));
+  await keys.put(keyRecordKey(org, id), keyRecord(id, org, limit));
   const probe = async () => (await take('req_probe', 1n, { key: id })).granted_nano;
   if (limit) await expect.poll(probe).toBe('1');
   else await expect.poll(probe).toBeNull();
@@ -169,7 +170,7 @@ describe('an org', () => {
 test('the limit of a new key applies from its first call', async () => {
   for (let i = 0; i < 20; i++) {
     const id = `key_new_${i}`;
-    await keys.put(`hash-${id}`, keyRecord(id, org, { amount: 0.00000001, interval: 'day' }));
+    await keys.put(keyRecordKey(org, id), keyRecord(id, org, { amount: 0.00000001, interval: 'day' }));
     await expect(take(`req_new_${i}`, 11n, { key: id, exact: true })).rejects.toMatchObject({
       code: 'budget_exceeded',
     });
@@ -195,7 +196,7 @@ describe('a limited key', () => {
     const made = [newKeyId({ id: maker, limit }), newKeyId({ id: maker, limit })];
     const below = newKeyId({ id: made[0] ?? '', limit: null });
     for (const id of [maker, ...made]) await setKey(id, limit);
-    await keys.put(`hash-${below}`, keyRecord(below, org, null));
+    await keys.put(keyRecordKey(org, below), keyRecord(below, org, null));
     const refused = { code: 'budget_exceeded', message: expect.stringContaining(maker) };
     const spend = async (key = '') => {
       const id = newId('request');
@@ -209,7 +210,7 @@ describe('a limited key', () => {
       spent: 0.00000009,
     });
     // Read from the ledger by another owner, also for a key that was revoked.
-    await keys.delete(`hash-${made[1]}`);
+    await keys.delete(keyRecordKey(org, made[1] ?? ''));
     const next = await installation.startBilling();
     await billing.stop();
     billing = next;
@@ -226,7 +227,7 @@ describe('a limited key', () => {
   test('that was revoked lets the keys below it spend nothing', async () => {
     const maker = newId('key');
     const made = newKeyId({ id: maker, limit });
-    await keys.put(`hash-${made}`, keyRecord(made, org, limit));
+    await keys.put(keyRecordKey(org, made), keyRecord(made, org, limit));
     await expect(take('req_o1', 1n, { key: made })).rejects.toMatchObject({
       code: 'budget_exceeded',
       status: 402,

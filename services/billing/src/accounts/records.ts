@@ -1,6 +1,12 @@
 // The records of orgs and keys, from which limits are made, and the placements of computers, whose minutes are held. All partitions of a process share one copy in memory.
-import { type Bucket, type Bus, KeysById, type Mirror, mirrorBucket, openBucket } from '@switchyard/bus';
-import { type ComputerPlacement, type KeyRecord, type OrgRecord, placementKey } from '@switchyard/contracts';
+import { type Bucket, type Bus, type Mirror, mirrorBucket, openBucket } from '@switchyard/bus';
+import {
+  type ComputerPlacement,
+  type KeyRecord,
+  keyRecordKey,
+  type OrgRecord,
+  placementKey,
+} from '@switchyard/contracts';
 import { inTime } from '@switchyard/service';
 
 /** Time limit for reading all records: a watch whose link was cut may never end. */
@@ -49,11 +55,10 @@ async function open(bus: Bus): Promise<AccountRecords> {
     const orgRecords = await open(orgs);
     const keys = await open(await openBucket(bus, 'keys'));
     const placements = await open(await openBucket(bus, 'computer-placements'));
-    const byId = new KeysById(keys);
     return {
       orgs,
       orgRecord: (org) => orgRecords.peek(org),
-      keyRecord: (org, id) => byId.get(org, id),
+      keyRecord: (org, id) => keys.peek(keyRecordKey(org, id)),
       keysCaughtUp: () => keys.caughtUp(CAUGHT_UP_MS_MAX),
       placement: (org, computer) => placements.lookup(placementKey(org, computer)),
       close,

@@ -1,5 +1,6 @@
 // Billing as a process that is killed with SIGKILL while budgets are used up: every threshold is published once.
 import { openBucket } from '@switchyard/bus';
+import { keyRecordKey } from '@switchyard/contracts';
 import { untilMidnightIsFar } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type KillableBilling, killableBilling } from '../fixtures/billing-process.ts';
@@ -28,7 +29,7 @@ test('kills of billing lose no alert and double none', async () => {
   const keys = await openBucket(client.bus, 'keys');
   const ids = Array.from({ length: KEYS }, (_, i) => `key_killed${i}`);
   for (const id of ids)
-    await keys.put(`hash-${id}`, keyRecord(id, ORG, { amount: LIMIT, interval: 'month' }));
+    await keys.put(keyRecordKey(ORG, id), keyRecord(id, ORG, { amount: LIMIT, interval: 'month' }));
   const time = new Date();
   for (let n = 0; n < CALLS_PER_KEY; n += 1) {
     await client.publish(

@@ -1,6 +1,14 @@
 // Alerts of budgets over a real nats-server and a real MongoDB wire server, also with billing killed at every step.
 import { type Bucket, openBucket } from '@switchyard/bus';
-import { eventIds, type KeyRecord, makeEvent, newId, newKeyId, type OrgRecord } from '@switchyard/contracts';
+import {
+  eventIds,
+  type KeyRecord,
+  keyRecordKey,
+  makeEvent,
+  newId,
+  newKeyId,
+  type OrgRecord,
+} from '@switchyard/contracts';
 import { untilMidnightIsFar } from '@switchyard/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { completed } from '../fixtures/events.ts';
@@ -48,7 +56,7 @@ async function setOrg(terms: Pick<OrgRecord, 'billing' | 'monthly_limit'>): Prom
 }
 
 async function setKey(limit: KeyRecord['limit'], id = newId('key')): Promise<string> {
-  const revision = await keys.put(`hash-${id}`, keyRecord(id, org, limit));
+  const revision = await keys.put(keyRecordKey(org, id), keyRecord(id, org, limit));
   await installation.client.publish(
     makeEvent({
       ...{ name: 'key.updated', id: eventIds.keyUpdated(id, revision), source: '/test' },

@@ -1,7 +1,8 @@
 // Decides whether the calling key may create or manage a key. The edge has checked its permissions; this file checks
 // its bounds against the current record in the bucket.
+import type { Bucket } from '@switchyard/bus';
 import { allows, type Caller, type KeyRecord, ServiceError, strongerIn } from '@switchyard/contracts';
-import { findKey, type KnownKeys } from './find-key.ts';
+import { findKey } from './find-key.ts';
 import { isFirstKey } from './first-key.ts';
 
 /**
@@ -12,12 +13,12 @@ import { isFirstKey } from './first-key.ts';
  * @throws ServiceError `invalid_api_key` when the caller was revoked in the meantime; `service_unavailable`
  */
 export async function findCaller(
-  deps: KnownKeys,
+  keys: Pick<Bucket<KeyRecord>, 'get'>,
   { org, key_id }: Caller,
   target?: KeyRecord,
 ): Promise<KeyRecord> {
   const isTarget = target?.id === key_id;
-  const record = isTarget ? target : (await findKey(deps, org, key_id).catch(revoked)).current.value;
+  const record = isTarget ? target : (await findKey(keys, org, key_id).catch(revoked)).value;
   return isFirstKey(record.id) ? { ...record, limit: null, models: null, limits: null } : record;
 }
 

@@ -1,12 +1,11 @@
 import { type Bucket, type Bus, connectBus, openBucket, request } from '@switchyard/bus';
-import { DEFAULT_ORG, type KeyRecord } from '@switchyard/contracts';
+import { DEFAULT_ORG, type KeyRecord, keyRecordKey } from '@switchyard/contracts';
 import { makeLogger, readConfig, systemClock } from '@switchyard/service';
 import { startNats, type TestServer, temporaryFolder } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { config as controlConfig } from '../config.ts';
 import { start } from '../run.ts';
 import { firstKeyId } from './first-key.ts';
-import { hashKey } from './secret.ts';
 
 const logger = makeLogger('control', 'silent');
 const FIRST = 'sy_the_first_key_of_all';
@@ -46,7 +45,8 @@ async function withControl(secret: string, work: () => Promise<void>): Promise<v
 
 const listed = async () =>
   (await request(bus, 'keys.list', { ...by(FIRST), query: {} })).data.map(({ id }) => id);
-const idOf = async (secret: string) => (await keys.get(hashKey(secret)))?.value.id;
+const idOf = async (secret: string) =>
+  (await keys.get(keyRecordKey(DEFAULT_ORG, firstKeyId(secret))))?.value.id;
 
 test('SWITCHYARD_KEY cannot be revoked, only changed: the old key is then removed, other keys stay', async () => {
   let made = '';
@@ -73,9 +73,10 @@ test('SWITCHYARD_KEY cannot be revoked, only changed: the old key is then remove
 });
 
 test('an unreadable record of a key does not stop control from starting', async () => {
-  await keys.put('unreadable', { expires_at: '+010000-01-01T04:59:59.000Z' } as KeyRecord);
+  const unreadable = keyRecordKey(DEFAULT_ORG, 'key_unreadable');
+  await keys.put(unreadable, { expires_at: '+010000-01-01T04:59:59.000Z' } as KeyRecord);
   await withControl(SECOND, async () => {
     expect(await idOf(SECOND)).toBe(firstKeyId(SECOND));
   });
-  await keys.delete('unreadable');
+  await keys.delete(unreadable);
 });

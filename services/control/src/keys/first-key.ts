@@ -1,7 +1,7 @@
 // The key of the setting SWITCHYARD_KEY, for automation. It has every permission. The launcher generates one at the
 // first start, so that there is a key to create others with.
 import { type Bucket, RevisionConflict } from '@switchyard/bus';
-import { ALL_PERMISSIONS, DEFAULT_ORG, type KeyRecord } from '@switchyard/contracts';
+import { ALL_PERMISSIONS, DEFAULT_ORG, type KeyRecord, keyRecordKey } from '@switchyard/contracts';
 import { hashKey, keyPrefix } from './secret.ts';
 
 const ID_PREFIX = 'key_first_';
@@ -21,7 +21,6 @@ export function isFirstKey(id: string): boolean {
  * Idempotent, for any number of instances.
  */
 export async function ensureFirstKey(keys: Bucket<KeyRecord>, secret: string, now: number): Promise<void> {
-  const hash = hashKey(secret);
   const record: KeyRecord = {
     id: firstKeyId(secret),
     org: DEFAULT_ORG,
@@ -30,14 +29,14 @@ export async function ensureFirstKey(keys: Bucket<KeyRecord>, secret: string, no
     prefix: keyPrefix(secret),
     created_at: new Date(now).toISOString(),
     expires_at: null,
+    secrets: [{ hash: hashKey(secret), until: null }],
   };
   try {
-    await keys.create(hash, record);
+    await keys.create(keyRecordKey(DEFAULT_ORG, record.id), record);
   } catch (error) {
     if (!(error instanceof RevisionConflict)) throw error; // created at an earlier start, or by another instance
   }
-  const former = (await keys.readableEntries()).filter(
-    ({ key, value }) => key !== hash && isFirstKey(value.id),
-  );
+  const known = await keys.readableEntries(`${DEFAULT_ORG}.>`);
+  const former = known.filter(({ value: { id } }) => id !== record.id && isFirstKey(id));
   await Promise.all(former.map(({ key }) => keys.delete(key)));
 }

@@ -1,5 +1,4 @@
-// Removes secrets that have expired, and revokes keys whose maker's revocation was interrupted. Any number of instances
-// may run it.
+// Revokes keys whose maker's revocation was interrupted. Any number of instances may run it.
 import type { Bucket, EventPublisher, Mirror } from '@switchyard/bus';
 import { type KeyRecord, makersOf } from '@switchyard/contracts';
 import { type Clock, type Logger, type Repeating, repeat } from '@switchyard/service';
@@ -18,16 +17,9 @@ interface KeySweepDeps {
 
 export function keepSweepingKeys(deps: KeySweepDeps): Repeating {
   const failed = 'the sweep of keys failed';
-  return repeat({ everyMs: SWEEP_MS, clock: deps.clock, logger: deps.logger, failed }, async () => {
-    await removeFormer(deps);
-    await revokeOrphans(deps);
-  });
-}
-
-/** Edges already reject expired secrets by time; this cleans up the bucket. */
-async function removeFormer({ keys, known, clock }: KeySweepDeps): Promise<void> {
-  for (const [hash, { retires_at: end }] of known.entries())
-    if (end && Date.parse(end) <= clock.now()) await keys.delete(hash);
+  return repeat({ everyMs: SWEEP_MS, clock: deps.clock, logger: deps.logger, failed }, () =>
+    revokeOrphans(deps),
+  );
 }
 
 /**
@@ -35,18 +27,18 @@ async function removeFormer({ keys, known, clock }: KeySweepDeps): Promise<void>
  * another release, which memory leaves out.
  */
 async function revokeOrphans({ keys, known, events, clock }: KeySweepDeps): Promise<void> {
-  const suspects = new Set(orphansAmong(known.entries()).map(([hash]) => hash));
+  const suspects = orphansAmong(known.entries().map(([, record]) => record));
   if (suspects.size === 0) return;
-  const there = (await keys.entries()).map(({ key, value }): [string, KeyRecord] => [key, value]);
-  const orphans = orphansAmong(there).filter(([hash]) => suspects.has(hash));
-  for (const [hash, record] of orphans) {
-    const revoked = record.successor ? [] : [keyEvent('revoked', null, record, clock.now())];
-    await deleteWithEvents({ bucket: keys, events }, hash, revoked);
-  }
+  const there = await keys.entries();
+  const orphans = orphansAmong(there.map(({ value }) => value));
+  for (const { key, value } of there)
+    if (orphans.has(value.id) && suspects.has(value.id))
+      await deleteWithEvents({ bucket: keys, events }, key, [keyEvent('revoked', null, value, clock.now())]);
 }
 
-/** The secrets of keys below a key that has no record. */
-function orphansAmong(entries: readonly [string, KeyRecord][]): [string, KeyRecord][] {
-  const ids = new Set(entries.map(([, { id }]) => id));
-  return entries.filter(([, { id }]) => makersOf(id).some((maker) => !ids.has(maker)));
+/** The ids of keys below a key that has no record. */
+function orphansAmong(records: readonly KeyRecord[]): Set<string> {
+  const ids = new Set(records.map(({ id }) => id));
+  const isOrphan = (id: string) => makersOf(id).some((maker) => !ids.has(maker));
+  return new Set([...ids].filter(isOrphan));
 }

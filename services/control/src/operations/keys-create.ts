@@ -7,6 +7,7 @@ import {
   KEY_LINE_MAX,
   KEYS_PER_ORG_MAX,
   type KeyRecord,
+  keyRecordKey,
   makersOf,
   newKeyId,
   type OperationRequest,
@@ -38,7 +39,7 @@ export function createKey(deps: KeyOperations) {
     const caller = { org, key_id };
     return issueKey(deps, {
       ...{ by: actingOf(caller, asked), body },
-      findMaker: () => findCaller(deps, caller),
+      findMaker: () => findCaller(deps.keys, caller),
     });
   };
 }
@@ -62,18 +63,19 @@ export async function issueKey(
   const record = recordOf(body, { maker, secret, now });
   if (record.expires_at !== null && Date.parse(record.expires_at) <= now)
     throw invalidParam('expires_at', 'is in the past. Use a future time.');
-  if (keysOf({ known }, org).length >= KEYS_PER_ORG_MAX)
+  if (keysOf(known, org).length >= KEYS_PER_ORG_MAX)
     throw new ServiceError(
       'invalid_request',
       `The org has the maximum of ${KEYS_PER_ORG_MAX} keys. Revoke some first.`,
     );
   requireOwn(record, maker);
   requireShortLine(record);
-  const hash = hashKey(secret);
-  await createWithEvents({ bucket: keys, events }, hash, record, [keyEvent('created', by, record, now)]);
+  const to = { bucket: keys, events };
+  const key = keyRecordKey(org, record.id);
+  await createWithEvents(to, key, record, [keyEvent('created', by, record, now)]);
   // The creator may have been revoked before this key was visible to the revocation, so check the creator again.
   await findMaker().catch(async (error: unknown) => {
-    await deleteWithEvents({ bucket: keys, events }, hash, [keyEvent('revoked', by, record, now)]);
+    await deleteWithEvents(to, key, [keyEvent('revoked', by, record, now)]);
     throw error;
   });
   return { ...toKeyObject(record), key: secret };
@@ -100,6 +102,7 @@ function recordOf(body: CreateKeyRequest, { maker, secret, now }: Making): KeyRe
     models: models ?? null,
     limits: changeRateLimits(maker.limits, body.limits),
     metadata: body.metadata ?? null,
+    secrets: [{ hash: hashKey(secret), until: null }],
   };
 }
 

@@ -3,7 +3,7 @@ import { findKey } from '../keys/find-key.ts';
 import type { KeyOperations } from './keys-create.ts';
 
 /** Shows one key, without its secret. */
-export function getKey(deps: KeyOperations) {
+export function getKey({ keys }: Pick<KeyOperations, 'keys'>) {
   return async ({ org, id }: OperationRequest<'keys.get'>): Promise<OperationResponse<'keys.get'>> =>
-    toKeyObject((await findKey(deps, org, id)).current.value);
+    toKeyObject((await findKey(keys, org, id)).value);
 }

@@ -21,11 +21,11 @@ export function createOrgKey({ orgs, keys }: Pick<OrgDeps, 'orgs'> & { readonly 
      * Runs again after the key is written: the operator's key may be revoked, and the org removed, meanwhile.
      */
     const findMaker = async (): Promise<KeyRecord> => {
-      await findCaller(keys, { org: own, key_id: by });
+      await findCaller(keys.keys, { org: own, key_id: by });
       const { value: org } = await findOrg(orgs, id);
       return {
         ...{ id: '', org: org.id, name: org.name, permissions: TENANT_PERMISSIONS, prefix: '' },
-        ...{ created_at: org.created_at, expires_at: null, limit: null, models: null },
+        ...{ created_at: org.created_at, expires_at: null, limit: null, models: null, secrets: [] },
       };
     };
     return issueKey(keys, { by: actingOf({ org: own, key_id: by }, asked), body, findMaker });

@@ -16,7 +16,7 @@ import { stopComputersOf } from './stop-computers.ts';
 interface OrgSweepDeps extends OrgDeps {
   readonly computers: ComputerOperations;
   readonly files: FileOperations;
-  readonly keys: Pick<KeyOperations, 'keys' | 'known'>;
+  readonly keys: Pick<KeyOperations, 'keys'>;
   readonly webhooks: Pick<WebhookOperations, 'webhooks' | 'deliveries' | 'signingSecrets'>;
 }
 
@@ -76,8 +76,7 @@ async function removeWebhooks({ webhooks }: OrgSweepDeps, org: string): Promise<
 }
 
 async function removeKeys({ keys }: OrgSweepDeps, org: string): Promise<void> {
-  const there = (await keys.keys.readableEntries()).filter(({ value }) => value.org === org);
-  await eachOf(there, ({ key }) => keys.keys.delete(key));
+  await eachOf(await keys.keys.keys(`${org}.>`), (key) => keys.keys.delete(key));
 }
 
 /** Does the work for each item, also after a failure. @throws AggregateError */

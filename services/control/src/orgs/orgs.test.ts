@@ -11,6 +11,7 @@ import {
   fileKey,
   type HostHeartbeat,
   type KeyRecord,
+  keyRecordKey,
   makersOf,
   newComputerRecord,
   newId,
@@ -124,6 +125,7 @@ const create = (body: Partial<CreateOrgRequest> = {}): Promise<CreatedOrg> =>
 const update = (id: string, body: UpdateOrgRequest) => request(bus, 'orgs.update', { ...caller, id, body });
 const remove = (id: string) => request(bus, 'orgs.delete', { ...caller, id });
 const get = (id: string) => request(bus, 'orgs.get', { ...caller, id });
+const keyOf = async (org: string, id: string) => (await keys.get(keyRecordKey(org, id)))?.value ?? null;
 const eventsOf = (id: string) => events.all.filter(({ data }) => data.org === id);
 
 describe('an org that is created', () => {
@@ -131,8 +133,9 @@ describe('an org that is created', () => {
     const { key, key_id, ...org } = await create({ billing: 'prepaid', credits: 25 });
     expect(org).toMatchObject({ object: 'org', name: 'Acme', status: 'active', billing: 'prepaid' });
     expect(granted).toEqual([{ org: org.id, amount: 25 }]);
-    expect((await keys.get(hashKey(key)))?.value).toMatchObject({
+    expect(await keyOf(org.id, key_id)).toMatchObject({
       ...{ id: key_id, org: org.id, permissions: TENANT_PERMISSIONS },
+      secrets: [{ hash: hashKey(key), until: null }],
       ...{ limit: null, models: null, expires_at: null },
     });
     expect(await get(org.id)).toEqual(org);
@@ -169,12 +172,11 @@ describe('an org that is created', () => {
     const { id } = await create();
     const more = (permissions: KeyRecord['permissions']) =>
       request(bus, 'orgs.keys.create', { ...caller, id, body: { name: 'more', permissions } });
-    const { key } = await more(['models:write', 'keys:write']);
-    const made = (await keys.get(hashKey(key)))?.value;
-    expect(made).toMatchObject({ org: id, permissions: ['models:write', 'keys:write'] });
+    const made = await more(['models:write', 'keys:write']);
+    expect(await keyOf(id, made.id)).toMatchObject({ org: id, permissions: ['models:write', 'keys:write'] });
     const refusal = { code: 'permission_denied', param: 'permissions' };
     await expect(more(['operator'])).rejects.toMatchObject(refusal);
-    const own = { org: id, key_id: made?.id ?? '' };
+    const own = { org: id, key_id: made.id };
     const body = { name: 'mine', permissions: ['operator' as const] };
     await expect(request(bus, 'keys.create', { ...own, body })).rejects.toMatchObject(refusal);
     await expect(
@@ -211,16 +213,17 @@ test('a key that an operator makes for a tenant has no line, and outlives the ke
   expect(makersOf(tenant.key_id)).toEqual([]);
 
   await request(bus, 'keys.delete', { ...caller, id: above.id });
-  const orphan = hashKey('orphan');
-  const record = (await keys.get(hashKey(tenant.key)))?.value as KeyRecord;
-  await keys.create(orphan, { ...record, id: newKeyId({ id: newId('key'), limit }) });
+  const record = (await keyOf(tenant.id, tenant.key_id)) as KeyRecord;
+  const orphanId = newKeyId({ id: newId('key'), limit });
+  const orphan = keyRecordKey(tenant.id, orphanId);
+  await keys.create(orphan, { ...record, id: orphanId });
   await expect
     .poll(() => {
       clock.advance(60_000);
       return keys.get(orphan);
     })
     .toBeNull();
-  expect((await keys.get(hashKey(tenant.key)))?.value).toEqual(record);
+  expect(await keyOf(tenant.id, tenant.key_id)).toEqual(record);
 });
 
 test('orgs are listed by id, in pages', async () => {
@@ -325,7 +328,7 @@ describe('an org that is deleted', () => {
   });
 
   test('keeps its data for 30 days; then its computers, files, webhooks, keys and record are gone', async () => {
-    const { id, key } = await create();
+    const { id, key_id } = await create();
     const computer = await placeComputer(id, 'host_silent');
     const webhook = await makeWebhook(id);
     const other = await create();
@@ -341,13 +344,13 @@ describe('an org that is deleted', () => {
     await remove(id);
     clock.advance((DELETED_ORG_DAYS - 1) * DAY_MS);
     expect(await files.keys(`${id}.>`)).toHaveLength(1);
-    expect(await keys.get(hashKey(key))).not.toBeNull();
+    expect(await keyOf(id, key_id)).not.toBeNull();
     clock.advance(2 * DAY_MS);
     await expect.poll(() => orgs.get(id)).toBeNull();
     expect(await files.keys(`${id}.>`)).toEqual([]);
     expect(await content.info(fileKey(id, file))).toBeNull();
-    expect(await keys.get(hashKey(key))).toBeNull();
-    expect(await keys.get(hashKey(other.key))).not.toBeNull();
+    expect(await keyOf(id, key_id)).toBeNull();
+    expect(await keyOf(other.id, other.key_id)).not.toBeNull();
     expect((await computers.get(computer))?.value.state).toBe('deleting'); // the rest when its silent host returns
     expect(await webhooks.get(webhook)).toBeNull();
     await events.until('removed', ({ type, data }) => type === 'org.removed' && data.org === id);
@@ -368,7 +371,7 @@ describe('an org that is deleted', () => {
   });
 
   test('loses all else, and stays refused, while its computer cannot be removed', async () => {
-    const { id, key } = await create();
+    const { id, key_id } = await create();
     const hosts = await openBucket(bus, 'hosts');
     await placeComputer(id, 'host_mute');
     const webhook = await makeWebhook(id);
@@ -378,7 +381,7 @@ describe('an org that is deleted', () => {
       .poll(async () => {
         await hosts.put('host_mute', heartbeat('host_mute', clock.now()));
         clock.advance(10_000); // until the sweep that removes the org; the host is not silent meanwhile
-        return keys.get(hashKey(key));
+        return keyOf(id, key_id);
       })
       .toBeNull();
     expect(await webhooks.get(webhook)).toBeNull();

@@ -3,7 +3,15 @@ import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type Bucket, type Bus, connectBus, openBucket } from '@switchyard/bus';
-import { ALL_PERMISSIONS, DEFAULT_ORG, type KeyRecord, newId, type OrgRecord, type Permission } from '@switchyard/contracts';
+import {
+  ALL_PERMISSIONS,
+  DEFAULT_ORG,
+  type KeyRecord,
+  keyRecordKey,
+  newId,
+  type OrgRecord,
+  type Permission,
+} from '@switchyard/contracts';
 import { makeLogger, readConfig } from '@switchyard/service';
 import { type EventLog, FakeClock, openEventLog, startNats, temporaryFolder } from '@switchyard/testing';
 import { Registry } from 'prom-client';
@@ -34,6 +42,7 @@ export interface TestEdge {
   readonly orgs: Bucket<OrgRecord>;
   /** Changes the key with this secret. */
   changeKey(secret: string, change: Partial<KeyRecord>): Promise<void>;
+  revokeKey(secret: string): Promise<void>;
   /** Starts another edge beside it, on the same clock; returns its address. `stop` stops it too. */
   another(): Promise<string>;
   /** Stops the edge, as its process would. */
@@ -67,7 +76,14 @@ export async function startTestEdge(settings: Record<string, string> = {}): Prom
   const others: RunningEdge[] = [];
   const events = await openEventLog(bus);
   const keys = await openBucket(bus, 'keys');
+  /** By secret. */
+  const keysAdded = new Map<string, string>();
   const orgs = await openBucket(bus, 'orgs');
+  const keyOf = (secret: string) => {
+    const key = keysAdded.get(secret);
+    if (key === undefined) throw new Error('the key was not added');
+    return key;
+  };
   let drained: Promise<void> | null = null;
   const drain = () => {
     drained ??= edge.stop();
@@ -86,7 +102,7 @@ export async function startTestEdge(settings: Record<string, string> = {}): Prom
       const id = newId('key');
       const { org = DEFAULT_ORG } = more;
       await orgs.change(org, (known) => (known ? null : newOrg(org, clock)));
-      await keys.create(hash('sha256', id), {
+      const record: KeyRecord = {
         id,
         org,
         name: 'test',
@@ -94,15 +110,20 @@ export async function startTestEdge(settings: Record<string, string> = {}): Prom
         prefix: id.slice(0, 8),
         created_at: new Date(clock.now()).toISOString(),
         expires_at: null,
+        secrets: [{ hash: hash('sha256', id), until: null }],
         ...more,
-      });
+      };
+      const key = keyRecordKey(org, record.id);
+      await keys.create(key, record);
+      keysAdded.set(id, key);
       return id;
     },
     orgs,
     async changeKey(secret, change) {
-      const found = await keys.get(hash('sha256', secret));
-      if (!found) throw new Error('a key that was added is there');
-      await keys.put(found.key, { ...found.value, ...change });
+      await keys.change(keyOf(secret), (found) => found && { ...found.value, ...change });
+    },
+    async revokeKey(secret) {
+      await keys.delete(keyOf(secret));
     },
     async another() {
       const other = await startEdge(new Registry(), await temporaryFolder('edge'));

@@ -1,5 +1,4 @@
-// Authenticates a caller: looks up the SHA-256 of the key in the Authorization header in the mirror of the bucket
-// `keys`.
+// Authenticates a caller: looks up the SHA-256 of the key in the Authorization header.
 import { hash } from 'node:crypto';
 import type { Mirror } from '@switchyard/bus';
 import {
@@ -10,6 +9,7 @@ import {
   type Permission,
   ServiceError,
 } from '@switchyard/contracts';
+import type { KeysByHash } from './keys-by-hash.ts';
 import { expired, orgSuspended, replaced } from './open-relays.ts';
 
 /** Maximum characters of a key; longer ones are rejected without hashing. */
@@ -19,39 +19,20 @@ const BEARER = /^Bearer +(\S+) *$/i;
 export type Authenticate = (authorization: string | undefined) => KeyRecord | Promise<KeyRecord>;
 
 interface AuthenticateOptions {
-  keys: Mirror<KeyRecord>;
+  keys: Pick<KeysByHash, 'lookup'>;
   orgs: Mirror<OrgRecord>;
   now: () => number;
 }
 
-/** Authenticates by the hash of a key's secret, as `hashOfKey` makes it. */
+/** Authenticates by the hash of a key's secret, as `hashOfKey` makes it. The key has only this secret. */
 export type AuthenticateHash = (keyHash: string) => KeyRecord | Promise<KeyRecord>;
 
 /**
- * Returns a function that throws `missing_api_key`, `invalid_api_key` or `expired_api_key`; it waits only when the
- * mirror is stale.
+ * Returns a function that throws `missing_api_key`, `invalid_api_key` or `expired_api_key`; it waits as
+ * `KeysByHash.lookup`.
  */
 export function authenticator(byHash: AuthenticateHash): Authenticate {
   return (authorization) => byHash(hashOfKey(authorization));
-}
-
-/** Adds `again`, which authenticates the caller of an earlier request by the record that it got then. */
-export function rememberingHashes(byHash: AuthenticateHash) {
-  const hashes = new WeakMap<object, string>();
-  const authenticateHash: AuthenticateHash = (keyHash) => {
-    const remembered = (key: KeyRecord) => {
-      hashes.set(key, keyHash);
-      return key;
-    };
-    const found = byHash(keyHash);
-    return found instanceof Promise ? found.then(remembered) : remembered(found);
-  };
-  /** @returns null for what is no such record */
-  const again = (key: object): ReturnType<AuthenticateHash> | null => {
-    const keyHash = hashes.get(key);
-    return keyHash === undefined ? null : byHash(keyHash);
-  };
-  return { authenticateHash, again };
 }
 
 /** @throws ServiceError `missing_api_key`, or `invalid_api_key` for a key with an impossible length */
@@ -74,20 +55,12 @@ export function hashAuthenticator({ keys, orgs, now }: AuthenticateOptions): Aut
     const found = orgs.lookup(key.org);
     return found instanceof Promise ? found.then(accept) : accept(found);
   };
-  const inUse = (record: KeyRecord | null): KeyRecord => {
-    if (!record || record.successor) throw unknown();
-    if (record.expires_at !== null && Date.parse(record.expires_at) <= now())
-      throw expired(record.expires_at);
-    return record;
-  };
-  const accept = (record: KeyRecord | null): KeyRecord | Promise<KeyRecord> => {
-    if (!record?.successor) return ofActiveOrg(inUse(record));
-    // A replaced secret gives the access of its successor, as long as both are valid.
-    const { successor, rotation, retires_at } = record;
-    if (!retires_at || Date.parse(retires_at) <= now()) throw replaced(retires_at);
-    const found = keys.lookup(successor);
-    const asFormer = (current: KeyRecord | null) => ofActiveOrg({ ...inUse(current), rotation, retires_at });
-    return found instanceof Promise ? found.then(asFormer) : asFormer(found);
+  const accept = (key: KeyRecord | null): KeyRecord | Promise<KeyRecord> => {
+    const secret = key?.secrets[0];
+    if (!key || !secret) throw unknown();
+    if (secret.until !== null && Date.parse(secret.until) <= now()) throw replaced(secret.until);
+    if (key.expires_at !== null && Date.parse(key.expires_at) <= now()) throw expired(key.expires_at);
+    return ofActiveOrg(key);
   };
   return (keyHash) => {
     const found = keys.lookup(keyHash);

@@ -3,7 +3,8 @@ import { type Bus, mirrorBucket, openBucket } from '@switchyard/bus';
 import type { Clock } from '@switchyard/service';
 import { Sessions } from '../session/sessions.ts';
 import { SpentTokens } from '../session/spent-tokens.ts';
-import { authenticator, hashAuthenticator, rememberingHashes } from './authenticate.ts';
+import { authenticator, hashAuthenticator } from './authenticate.ts';
+import { KeysByHash } from './keys-by-hash.ts';
 import { OpenRelays } from './open-relays.ts';
 
 interface CallersDeps {
@@ -18,11 +19,11 @@ export async function openCallers({ bus, clock, secret }: CallersDeps) {
   const now = () => clock.now();
   const keys = await mirrorBucket(bus, await openBucket(bus, 'keys'), { tick: true });
   const orgs = await mirrorBucket(bus, await openBucket(bus, 'orgs'), { tick: true });
-  const { authenticateHash, again } = rememberingHashes(hashAuthenticator({ keys, orgs, now }));
-  const open = new OpenRelays(clock, again);
-  keys.onChange((_hash, record, previous) => {
-    if (record) open.changed(record);
-    else if (previous) open.revoke(previous);
+  const keysByHash = new KeysByHash(keys);
+  const authenticateHash = hashAuthenticator({ keys: keysByHash, orgs, now });
+  const open = new OpenRelays(clock, authenticateHash);
+  keys.onChange((_key, record, previous) => {
+    if (previous) open.changed(previous, record);
   });
   orgs.onChange((org, record) => {
     if (record?.suspended_at) open.suspend(org);
@@ -32,7 +33,7 @@ export async function openCallers({ bus, clock, secret }: CallersDeps) {
   const sessions = new Sessions({
     secret,
     spent: new SpentTokens({ bucket, mirror: spent, now }),
-    keys,
+    keys: keysByHash,
     authenticate: authenticator(authenticateHash),
     authenticateHash,
     now,

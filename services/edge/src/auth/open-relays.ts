@@ -8,12 +8,12 @@ export interface Revocable {
   revoke(reason: ServiceError): void;
 }
 
-/** One secret of a key. Relays under a replaced secret end before those under its successor. */
-export type Secret = Pick<KeyRecord, 'id' | 'org' | 'rotation' | 'expires_at' | 'retires_at'>;
+/** A key, from `KeysByHash` with the one secret that its caller uses; without secrets: what lasts as long as an org. */
+export type CallerKey = Pick<KeyRecord, 'id' | 'org' | 'expires_at' | 'secrets'>;
 
 interface OpenUnderSecret {
-  /** With its latest expiry and retirement. */
-  secret: Secret;
+  /** As it is now. */
+  key: CallerKey;
   readonly relays: Set<Revocable>;
   /** Cancels the timer of the end. */
   cancel: () => void;
@@ -23,7 +23,7 @@ interface OpenUnderSecret {
 const LOOK_AGAIN_MS = 86_400_000;
 
 /** Throws, or rejects, when a secret that was authenticated before is no longer valid. */
-type Recheck = (secret: Secret) => unknown;
+type Recheck = (keyHash: string) => unknown;
 
 export class OpenRelays {
   readonly #clock: Clock;
@@ -40,10 +40,11 @@ export class OpenRelays {
    * may wait for its turn.
    * @returns a function that removes the relay when it ends by itself; it may be called repeatedly
    */
-  add(secret: Secret, relay: Revocable): () => void {
+  add(key: CallerKey, relay: Revocable): () => void {
     try {
-      const checked = this.#recheck(secret);
-      const close = this.#add(secret, relay);
+      const [secret] = key.secrets;
+      const checked = secret && this.#recheck(secret.hash);
+      const close = this.#add(key, relay);
       if (checked instanceof Promise)
         checked.catch((reason: unknown) => {
           if (!isRefusal(reason)) return; // it cannot be checked at the moment
@@ -58,10 +59,10 @@ export class OpenRelays {
     }
   }
 
-  #add(secret: Secret, relay: Revocable): () => void {
-    const name = nameOf(secret);
+  #add(key: CallerKey, relay: Revocable): () => void {
+    const name = nameOf(key);
     const known = this.#bySecret.get(name);
-    const open = known ?? { secret, relays: new Set(), cancel: () => {} };
+    const open = known ?? { key, relays: new Set(), cancel: () => {} };
     open.relays.add(relay);
     if (!known) {
       this.#bySecret.set(name, open);
@@ -72,47 +73,38 @@ export class OpenRelays {
     };
   }
 
-  /**
-   * The record of a secret changed: it may end earlier, later, or not at all. All secrets of a key have the expiry in the
-   * record of the current one.
-   */
-  changed(record: Secret & Pick<KeyRecord, 'successor'>): void {
-    for (const open of this.#bySecret.values()) {
-      const { secret } = open;
-      if (secret.id !== record.id) continue;
-      const { expires_at } = record.successor ? secret : record;
-      const { retires_at } = nameOf(secret) === nameOf(record) ? record : secret;
-      open.secret = { ...secret, expires_at, retires_at };
-      this.#watchEnd(open);
+  /** The record of a key changed: its secrets may end earlier, later, or not at all. Null: the key was revoked. */
+  changed(previous: CallerKey, key: CallerKey | null): void {
+    for (const { hash } of previous.secrets) {
+      const open = this.#bySecret.get(hash);
+      if (!open) continue;
+      const secret = key?.secrets.find((one) => one.hash === hash);
+      if (key && secret) {
+        open.key = { ...key, secrets: [secret] };
+        this.#watchEnd(open);
+      } else this.#end(open, revoked());
     }
-  }
-
-  revoke(secret: Secret): void {
-    this.#end(secret, new ServiceError('invalid_api_key', 'The API key was revoked. Use another key.'));
   }
 
   /** Ends everything that is open under the keys of an org. */
   suspend(org: string): void {
-    for (const { secret } of [...this.#bySecret.values()])
-      if (secret.org === org) this.#end(secret, orgSuspended());
+    for (const open of [...this.#bySecret.values()])
+      if (open.key.org === org) this.#end(open, orgSuspended());
   }
 
   #watchEnd(open: OpenUnderSecret): void {
     open.cancel();
-    const end = endOf(open.secret);
+    const end = endOf(open.key);
     if (!end) return;
     const left = end.at - this.#clock.now();
     open.cancel = this.#clock.after(Math.min(Math.max(0, left), LOOK_AGAIN_MS), () => {
       if (end.at > this.#clock.now()) this.#watchEnd(open);
-      else this.#end(open.secret, end.reason);
+      else this.#end(open, end.reason);
     });
   }
 
-  #end(secret: Secret, reason: ServiceError): void {
-    const name = nameOf(secret);
-    const open = this.#bySecret.get(name);
-    if (!open) return;
-    this.#forget(name, open);
+  #end(open: OpenUnderSecret, reason: ServiceError): void {
+    this.#forget(nameOf(open.key), open);
     for (const relay of [...open.relays]) relay.revoke(reason);
   }
 
@@ -126,17 +118,22 @@ function isRefusal(reason: unknown): reason is ServiceError {
   return reason instanceof ServiceError && reason.code !== 'service_unavailable';
 }
 
-function nameOf({ id, rotation }: Secret): string {
-  return `${id}/${rotation ?? 0}`;
+function nameOf({ id, secrets: [secret] }: CallerKey): string {
+  return secret?.hash ?? id;
 }
 
 /** The time at which a secret becomes invalid, in milliseconds since the epoch, and the error; null: never. */
-function endOf({ expires_at: expiresAt, retires_at: retiresAt }: Secret) {
+function endOf({ expires_at: expiresAt, secrets: [secret] }: CallerKey) {
   const expiry = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);
-  const retirement = retiresAt ? Date.parse(retiresAt) : Number.POSITIVE_INFINITY;
+  const until = secret?.until ?? null;
+  const retirement = until === null ? Number.POSITIVE_INFINITY : Date.parse(until);
   const at = Math.min(expiry, retirement);
   if (at === Number.POSITIVE_INFINITY) return null;
-  return { at, reason: retirement <= expiry ? replaced(retiresAt) : expired(expiresAt) };
+  return { at, reason: retirement <= expiry ? replaced(until) : expired(expiresAt) };
+}
+
+function revoked(): ServiceError {
+  return new ServiceError('invalid_api_key', 'The API key was revoked. Use another key.');
 }
 
 export function expired(at: string | null): ServiceError {
@@ -147,6 +144,6 @@ export function orgSuspended(): ServiceError {
   return new ServiceError('org_suspended', 'The org is suspended. Ask the operator of this service.');
 }
 
-export function replaced(at: string | null | undefined): ServiceError {
+export function replaced(at: string | null): ServiceError {
   return new ServiceError('invalid_api_key', `The API key was replaced at ${at}. Use its new secret.`);
 }

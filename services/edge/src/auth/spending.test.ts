@@ -1,5 +1,10 @@
-import { KeysById } from '@switchyard/bus';
-import { type KeyRecord, NO_RATE_LIMITS, newKeyId, type OrgRecord } from '@switchyard/contracts';
+import {
+  type KeyRecord,
+  keyRecordKey,
+  NO_RATE_LIMITS,
+  newKeyId,
+  type OrgRecord,
+} from '@switchyard/contracts';
 import { expect, test } from 'vitest';
 import { Spending } from './spending.ts';
 
@@ -15,10 +20,9 @@ test.each([
   ['whose maker was revoked is limited', [], true, true],
   ['is limited while its makers may have changed unnoticed', [maker], false, true],
 ])('a key %s', (_, makers, fresh, limited) => {
-  const entries = () => makers.map((one): [string, KeyRecord] => [one.id, one]);
+  const peek = (at: string) => makers.find(({ org, id }) => keyRecordKey(org, id) === at) ?? null;
   const spending = new Spending({
-    keys: { fresh },
-    keysById: new KeysById({ entries, onChange: () => () => {} }),
+    keys: { fresh, peek },
     orgs: { peek: () => org, lookup: () => org },
   });
   expect(spending.isLimited(key)).toBe(limited);

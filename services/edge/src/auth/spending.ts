@@ -1,8 +1,9 @@
 // Which models a key may use, whether any spending limit applies to it, and the mark-up on its prices. Only limited keys
 // reserve the cost of a call with billing.
-import type { KeysById, Mirror } from '@switchyard/bus';
+import type { Mirror } from '@switchyard/bus';
 import {
   type KeyRecord,
+  keyRecordKey,
   type Markup,
   makersOf,
   mayUse,
@@ -30,8 +31,7 @@ export function requireModels(key: KeyRecord, models: readonly string[]): void {
 }
 
 interface SpendingDeps {
-  readonly keys: Pick<Mirror<KeyRecord>, 'fresh'>;
-  readonly keysById: Pick<KeysById, 'get'>;
+  readonly keys: Pick<Mirror<KeyRecord>, 'fresh' | 'peek'>;
   readonly orgs: Pick<Mirror<OrgRecord>, 'peek' | 'lookup'>;
 }
 
@@ -51,8 +51,8 @@ export class Spending {
 
   /** A maker without a record was revoked: the keys below it may spend nothing. */
   #mayBeLimited(org: string, id: string): boolean {
-    const { keys, keysById } = this.#deps;
-    const maker = keysById.get(org, id);
+    const { keys } = this.#deps;
+    const maker = keys.peek(keyRecordKey(org, id));
     return !maker || Boolean(maker.limit) || !keys.fresh;
   }
 

@@ -1,12 +1,12 @@
 // Runs long work for a caller as long as the caller's key is valid.
-import type { OpenRelays, Secret } from './open-relays.ts';
+import type { CallerKey, OpenRelays } from './open-relays.ts';
 
 /**
  * Runs `work` under a signal that is aborted when the client disconnects, its key is revoked or expires, or its org is
  * suspended.
  * @param gone aborted when the client disconnects; null for work that outlives its client
  */
-export async function whileKeyHolds<T, K extends Secret>(
+export async function whileKeyHolds<T, K extends CallerKey>(
   open: OpenRelays,
   key: K,
   gone: AbortSignal | null,
@@ -28,5 +28,7 @@ export function whileOrgHolds<T>(
   gone: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  return whileKeyHolds(open, { id: org, org, expires_at: null }, gone, (_org, signal) => work(signal));
+  return whileKeyHolds(open, { id: org, org, expires_at: null, secrets: [] }, gone, (_org, signal) =>
+    work(signal),
+  );
 }

@@ -1,7 +1,8 @@
 // The rate limits that hold for a key: its own, those of the limited keys that made it, and those of its org.
-import type { KeysById, Mirror } from '@switchyard/bus';
+import type { Mirror } from '@switchyard/bus';
 import {
   type KeyRecord,
+  keyRecordKey,
   makersOf,
   newId,
   type OrgRecord,
@@ -17,7 +18,7 @@ export interface Bound {
 }
 
 export interface KeyLimitsDeps {
-  readonly keysById: Pick<KeysById, 'get'>;
+  readonly keys: Pick<Mirror<KeyRecord>, 'peek'>;
   readonly orgs: Pick<Mirror<OrgRecord>, 'peek'>;
   /** Limits of orgs that have none of their own; null: none. */
   readonly defaults: RateLimits | null;
@@ -35,13 +36,13 @@ export class KeyLimits {
 
   /** Null: nothing limits the key. */
   of(key: KeyRecord): Bound[] | null {
-    const { defaults, orgs, keysById } = this.#deps;
+    const { defaults, orgs, keys } = this.#deps;
     const org = orgs.peek(key.org)?.limits;
     if (!key.limits && !org && !defaults && key.id.length <= KEY_ID_LENGTH) return null;
     const bounds: Bound[] = [];
     if (key.limits) bounds.push({ id: key.id, of: 'key', limits: key.limits });
     for (const id of makersOf(key.id)) {
-      const limits = keysById.get(key.org, id)?.limits;
+      const limits = keys.peek(keyRecordKey(key.org, id))?.limits;
       if (limits) bounds.push({ id, of: 'key', limits });
     }
     const ofOrg = withDefaults(org, defaults);

@@ -11,9 +11,9 @@ interface OpenRateLimits extends LimitHooksDeps {
   close(): Promise<void>;
 }
 
-export function openRateLimits({ config, keysById, orgs, ...deps }: RateLimitsDeps): OpenRateLimits {
+export function openRateLimits({ config, keys, orgs, ...deps }: RateLimitsDeps): OpenRateLimits {
   const use = new SharedUse(deps);
-  const limits = new KeyLimits({ keysById, orgs, defaults: defaultLimits(config) });
+  const limits = new KeyLimits({ keys, orgs, defaults: defaultLimits(config) });
   return { limits, use, clock: deps.clock, close: () => use.close() };
 }
 

@@ -2,7 +2,6 @@
 // spends the token for all edges. Every request resolves the session to its key, so it ends with the key.
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Mirror } from '@switchyard/bus';
 import {
   CSRF_HEADER,
   type KeyRecord,
@@ -12,6 +11,7 @@ import {
 } from '@switchyard/contracts';
 import { z } from 'zod';
 import { type Authenticate, type AuthenticateHash, hashOfKey } from '../auth/authenticate.ts';
+import type { KeysByHash } from '../auth/keys-by-hash.ts';
 import { type Expiring, mac, SignedTokens, same } from '../auth/signed-tokens.ts';
 import type { SpentTokens } from './spent-tokens.ts';
 
@@ -32,7 +32,7 @@ interface SessionsDeps {
   /** Signs the tokens. */
   readonly secret: string;
   readonly spent: SpentTokens;
-  readonly keys: Pick<Mirror<KeyRecord>, 'lookup'>;
+  readonly keys: Pick<KeysByHash, 'lookup'>;
   readonly authenticate: Authenticate;
   readonly authenticateHash: AuthenticateHash;
   readonly now: () => number;

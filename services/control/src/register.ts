@@ -7,12 +7,8 @@ import { computerHandlers } from './operations/computers.ts';
 import { streamCreation } from './operations/computers-create-stream.ts';
 import { fileHandlers, sendFile } from './operations/files.ts';
 import { storeFile } from './operations/files-create.ts';
-import { createKey, type KeyOperations } from './operations/keys-create.ts';
-import { deleteKey } from './operations/keys-delete.ts';
-import { getKey } from './operations/keys-get.ts';
-import { listKeys } from './operations/keys-list.ts';
-import { rotateKey } from './operations/keys-rotate.ts';
-import { updateKey } from './operations/keys-update.ts';
+import { keyHandlers } from './operations/keys.ts';
+import type { KeyOperations } from './operations/keys-create.ts';
 import { orgHandlers } from './operations/orgs.ts';
 import type { OrgCreateDeps } from './operations/orgs-create.ts';
 import { providerHandlers } from './operations/providers.ts';
@@ -33,12 +29,7 @@ export function register(
   service: ServiceHost,
   { keys, orgs, computers, files, webhooks, providers }: Served,
 ): void {
-  service.handle('keys.create', createKey(keys));
-  service.handle('keys.list', listKeys(keys));
-  service.handle('keys.get', getKey(keys));
-  service.handle('keys.update', updateKey(keys));
-  service.handle('keys.rotate', rotateKey(keys));
-  service.handle('keys.delete', deleteKey(keys));
+  service.handleAll(keyHandlers(keys));
   service.handleAll(orgHandlers({ ...orgs, computers }));
   service.handleAll(computerHandlers(computers, files));
   service.stream(CREATION_STREAM_SUBJECT, streamCreation(computers));

@@ -31,6 +31,9 @@ describe('fillSchema takes from the text', () => {
       seats: 2,
       rooms: 1,
     });
+    expect(fillZod(z.object({ author: z.string() }), 'Ada Lovelace wrote it.')).toEqual({
+      author: 'Ada Lovelace',
+    });
     expect(fillZod(z.object({ location: z.string() }), 'What is it like in Boston, MA?')).toEqual({
       location: 'Boston, MA',
     });

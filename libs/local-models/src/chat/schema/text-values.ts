@@ -20,9 +20,11 @@ const WORD = /[^\s,;!?"“”()<>]+[^\s,;:.!?"“”()<>]/gu;
 const CAPITALISED = String.raw`\p{Lu}[\p{L}\p{N}'’-]*`;
 const NAME = String.raw`${CAPITALISED}(?:\s${CAPITALISED})*`;
 /** `in Boston, MA` */
-const PLACE = String.raw`(?<=\b(?:at|from|in|near|to)\s)${CAPITALISED}(?:,?\s${CAPITALISED})*`;
+const PLACE = String.raw`(?<=\b(?:[Aa]t|[Ff]rom|[Ii]n|[Nn]ear|[Tt]o)\s)${CAPITALISED}(?:,?\s${CAPITALISED})*`;
 /** Names at the beginning of a sentence come last: most are ordinary words. */
-const NAMES = [`${PLACE}|(?<=[^\\s.!?:]\\s)${NAME}`, NAME].map((pattern) => new RegExp(pattern, 'gu'));
+const NAMES = [String.raw`${PLACE}|(?<=(?:^|\s)[^\p{Lu}\s.!?:]+\s)${NAME}`, NAME].map(
+  (pattern) => new RegExp(pattern, 'gu'),
+);
 const NEGATION = /\b(?:not|no|never|without|off|false)\b|n['’]t\b/i;
 const ANSWERS = new Set(['answer', 'reply', 'response', 'result', 'output', 'summary', 'solution'].map(stem));
 const CALCULATIONS = new Set(['expression', 'formula', 'equation', 'calculation'].map(stem));
@@ -32,6 +34,7 @@ export class TextValues {
   readonly #reply: string | undefined;
   readonly #keywords: ReadonlySet<string>;
   readonly #sentences: readonly string[];
+  readonly #words: readonly string[];
   readonly #sum: ReturnType<typeof findExpression>;
   /** By the name of a property and its schema. */
   readonly #known = new Map<string, WeakMap<JsonSchema, Json | undefined>>();
@@ -49,6 +52,7 @@ export class TextValues {
     this.#reply = reply;
     this.#keywords = new Set(keywordsOf(this.#text));
     this.#sentences = sentencesOf(this.#text);
+    this.#words = (this.#text.match(WORD) ?? []).slice(0, CANDIDATES_MAX);
     this.#sum = findExpression(this.#text);
   }
 
@@ -89,8 +93,7 @@ export class TextValues {
       yield list;
       yield list.map(Number);
     }
-    if ('format' in schema || 'pattern' in schema)
-      yield* (this.#text.match(WORD) ?? []).slice(0, CANDIDATES_MAX);
+    if ('format' in schema || 'pattern' in schema) yield* this.#words;
     const words = identifierStems(name).filter((word) => !isStopWord(word));
     const sentence = this.#sentences.find((one) => keywordsOf(one).some((word) => words.includes(word)));
     if (sentence !== undefined) yield !NEGATION.test(sentence);

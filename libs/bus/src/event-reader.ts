@@ -1,11 +1,14 @@
-// Reads events of a stream in order, from a position on, with an ordered consumer that resumes by itself.
-import { type ConsumerMessages, DeliverPolicy } from '@nats-io/jetstream';
-import type { Event, EventStream } from '@switchyard/contracts';
+// Reads events of a stream in order, from a position on, with an ordered consumer, or the next after a restart of the
+// server.
+import { type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
+import { type Event, type EventStream, ServiceError } from '@switchyard/contracts';
 import type { Bus } from './bus.ts';
 import { readEvent } from './read-event.ts';
 
 /** Events that are fetched ahead of their reader. */
 const AHEAD_MAX = 256;
+/** The client asks for as many again every half minute for a reader that does not take them; then they are dropped and read again. */
+const WAITING_MAX = 2 * AHEAD_MAX;
 
 interface EventReaderOptions {
   readonly stream: EventStream;
@@ -24,7 +27,7 @@ interface ReadMessage {
 export interface EventReader {
   /** Events that were waiting when the reader was opened. */
   readonly pending: number;
-  /** Ends after `stop`; also when the consumer cannot continue. */
+  /** Ends after `stop`. @throws ServiceError `service_unavailable` when the stream cannot be read further */
   readonly messages: AsyncIterable<ReadMessage>;
   stop(): void;
 }
@@ -35,10 +38,45 @@ export async function lastSequence(bus: Bus, stream: EventStream): Promise<numbe
   return state.last_seq;
 }
 
-export async function openEventReader(
-  bus: Bus,
-  { stream, subjects, after }: EventReaderOptions,
-): Promise<EventReader> {
+/** @throws ServiceError `service_unavailable` */
+export async function openEventReader(bus: Bus, options: EventReaderOptions): Promise<EventReader> {
+  let current = await consumeFrom(bus, options);
+  const { pending } = current;
+  let isStopped = false;
+  const stop = () => {
+    isStopped = true;
+    current.stop();
+  };
+  async function* read(): AsyncGenerator<ReadMessage> {
+    let { after } = options;
+    try {
+      while (!isStopped) {
+        for await (const message of current.messages) {
+          after = message.seq;
+          yield { sequence: after, event: () => eventIn(message) };
+          if (current.messages.getPending() > WAITING_MAX) break;
+        }
+        current.stop();
+        if (!isStopped) current = await consumeFrom(bus, { ...options, after });
+      }
+    } finally {
+      stop();
+    }
+  }
+  return { pending, messages: read(), stop };
+}
+
+async function consumeFrom(bus: Bus, options: EventReaderOptions) {
+  try {
+    return await consume(bus, options);
+  } catch (cause) {
+    throw new ServiceError('service_unavailable', 'Events cannot be read at the moment. Retry later.', {
+      cause,
+    });
+  }
+}
+
+async function consume(bus: Bus, { stream, subjects, after }: EventReaderOptions) {
   const consumer = await bus.js.consumers.get(stream, {
     filter_subjects: [...subjects],
     deliver_policy: DeliverPolicy.StartSequence,
@@ -46,30 +84,28 @@ export async function openEventReader(
   });
   const { num_pending: pending } = await consumer.info(true);
   const messages = await consumer.consume({ max_messages: AHEAD_MAX });
+  void endWhenRecreated(messages);
   let isStopped = false;
   const stop = () => {
     messages.stop();
     if (!isStopped) consumer.delete().catch(() => {}); // else NATS keeps it for 5 minutes
     isStopped = true;
   };
-  return { pending, messages: read(messages, stop), stop };
+  return { pending, messages, stop };
 }
 
-async function* read(messages: ConsumerMessages, stop: () => void): AsyncGenerator<ReadMessage> {
+/**
+ * A consumer that the client makes again, as after a restart of the server, still counts the messages that the former
+ * one was asked for, so it asks for one and is silent for half a minute (@nats-io/jetstream 3.4). A new one is not.
+ */
+async function endWhenRecreated(messages: ConsumerMessages): Promise<void> {
+  for await (const { type } of messages.status()) if (type === 'ordered_consumer_recreated') messages.stop();
+}
+
+function eventIn(message: JsMsg): Event | null {
   try {
-    for await (const message of messages) {
-      yield {
-        sequence: message.seq,
-        event() {
-          try {
-            return readEvent(message);
-          } catch {
-            return null;
-          }
-        },
-      };
-    }
-  } finally {
-    stop();
+    return readEvent(message);
+  } catch {
+    return null;
   }
 }

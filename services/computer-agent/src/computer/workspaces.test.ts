@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { makeLogger } from '@switchyard/service';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { openTrash } from './trash.ts';
 import { openWorkspaces } from './workspaces.ts';
 
 const run = promisify(execFile);
@@ -53,6 +54,24 @@ test('one is removed at a time, by a program of bounded memory, and no deletion 
   expect(await readdir(join(directory, 'trash'))).toHaveLength(3);
   process.kill(first!, 'SIGCONT');
   await expect.poll(() => readdir(join(directory, 'trash'))).toEqual([]);
+});
+
+test('folders that are nested too deep for the memory of the program are deleted all the same', async () => {
+  const warn = vi.spyOn(logger, 'warn');
+  const trash = await openTrash(join(directory, 'trash'), { logger, memoryBytesMax: 8 * 1024 * 1024 });
+  const outside = join(directory, 'outside');
+  await writeFile(outside, '');
+  const doomed = join(directory, 'doomed');
+  await mkdir(doomed);
+  for (const name of ['a', 'b'])
+    await writeFile(Buffer.concat([Buffer.from(`${doomed}/${name}: `), Buffer.of(0xff)]), ''); // not UTF-8
+  await symlink(outside, join(doomed, 'link'));
+  await mkdir(join(doomed, 'full/of'), { recursive: true });
+  await nest(doomed, 10_000, 'd'.repeat(255));
+  await trash.take(doomed);
+  await expect.poll(() => readdir(join(directory, 'trash'))).toEqual([]);
+  expect(warn).not.toHaveBeenCalled();
+  expect(await readdir(directory)).toEqual(['outside', 'trash']);
 });
 
 test('making one that is there keeps its files; deleting one that is gone is no error', async () => {

@@ -25,7 +25,7 @@ export async function openWorkspaces(
   { logger, ...deps }: WorkspacesDeps & { readonly logger: Logger },
 ): Promise<Workspaces> {
   await mkdir(join(directory, 'files'), { recursive: true, mode: 0o700 });
-  const trash = await openTrash(join(directory, 'trash'), logger);
+  const trash = await openTrash(join(directory, 'trash'), { logger });
   return new Workspaces(directory, await openStaging(join(directory, 'incoming')), trash, deps);
 }
 

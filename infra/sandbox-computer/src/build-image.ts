@@ -1,4 +1,6 @@
 // Builds an image from a directory with a Dockerfile, as `docker build` does, and reports the builder's output.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type Docker from 'dockerode';
 
@@ -19,16 +21,22 @@ interface BuildImageOptions {
 /** @throws Error with the builder's last lines */
 export async function buildImage(options: BuildImageOptions): Promise<void> {
   const { docker, contextDirectory, tag, buildArguments, labels, signal, onLine } = options;
-  const context = { context: contextDirectory, src: ['.'] };
-  const answer = await docker.buildImage(context, {
-    t: tag,
-    buildargs: { ...buildArguments },
-    labels: { ...labels },
-    // The build uses the host's resolvers and a proxy on its loopback.
-    networkmode: 'host',
-    forcerm: true,
-    abortSignal: signal,
+  const tar = spawn('tar', ['-C', contextDirectory, '--owner=0', '--group=0', '--numeric-owner', '-c', '.'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
   });
+  const failed = once(tar, 'error').then(([error]) => Promise.reject(error as Error));
+  const answer = await Promise.race([
+    docker.buildImage(tar.stdout, {
+      t: tag,
+      buildargs: { ...buildArguments },
+      labels: { ...labels },
+      // The build uses the host's resolvers and a proxy on its loopback.
+      networkmode: 'host',
+      forcerm: true,
+      abortSignal: signal,
+    }),
+    failed,
+  ]);
   const lastLines: string[] = [];
   for await (const text of createInterface({ input: answer })) {
     const { stream, error } = JSON.parse(text) as { stream?: string; error?: string };

@@ -1,4 +1,5 @@
 // Files of a computer through its agent: real nats-server and Docker engine.
+import { randomUUID } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -65,7 +66,7 @@ test('a read ends with its computer, and says why', async () => {
 describe('a folder goes with all that is in it,', () => {
   const NEVER = new AbortController().signal;
   const removeFolder = (computer: Computer, name: string, signal = NEVER) =>
-    remove(computer, [name], { recursive: true, signal });
+    remove(computer, [name], { recursive: true, execId: randomUUID(), signal });
 
   test('whatever its name and what links in it point to, and only where that is asked for', async () => {
     const computer = await createComputer();
@@ -74,7 +75,7 @@ describe('a folder goes with all that is in it,', () => {
     for (const name of names) {
       const command = 'mkdir -p "./$NAME/deep/er" && ln -s /etc "./$NAME/link"';
       expect(await testAgent.exec(id, { command, env: { NAME: name } })).toMatchObject({ exit_code: 0 });
-      const kept = remove(computer, [name], { recursive: false, signal: NEVER });
+      const kept = remove(computer, [name], { recursive: false, execId: randomUUID(), signal: NEVER });
       await expect(kept).rejects.toMatchObject({ code: 'invalid_request', param: 'path' });
       await removeFolder(computer, name);
     }

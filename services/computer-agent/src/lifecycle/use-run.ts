@@ -1,5 +1,4 @@
 // Work on the current run of a computer: commands, connections, files. Several may be done at a time.
-import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import {
   type ExecRequest,
@@ -149,6 +148,13 @@ export function read<T>(
   });
 }
 
+interface Removal {
+  readonly recursive: boolean;
+  /** Id of the command, should there be one. */
+  readonly execId: string;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Removes a file or folder of /workspace. A folder with its content is removed by a command in the computer: its
  * programs decide what there is to remove, so it is their memory and time that it takes.
@@ -158,17 +164,18 @@ export function read<T>(
 export function remove(
   computer: Computer,
   names: readonly string[],
-  { recursive, signal }: { readonly recursive: boolean; readonly signal: AbortSignal },
+  { recursive, execId, signal }: Removal,
 ): Promise<void> {
   return useRun(computer, async ({ container }) => {
-    if (await removeEntry(computer.deps.host.workspaces.path(computer.id), names)) return;
+    const removed = () => removeEntry(computer.deps.host.workspaces.path(computer.id), names);
+    if (await removed()) return;
     if (!recursive)
       throw invalidParam(
         'path',
         `${names.at(-1)} is a folder that is not empty: it goes with recursive=true`,
       );
     const { exitCode, timedOut, output } = await container.exec({
-      id: randomUUID(),
+      id: execId,
       command: 'rm -rf -- "$FOLDER"',
       env: { FOLDER: absolutePath(names) },
       timeoutMs: REMOVAL_MS_MAX,
@@ -178,9 +185,15 @@ export function remove(
     signal.throwIfAborted();
     if (timedOut)
       throw new ServiceError('computer_failed', 'The folder was not removed in 10 minutes. Remove the rest.');
-    if (exitCode === 0) return;
+    // A program with root's rights may have unmounted /workspace: then the command sees no folder.
+    const gone =
+      exitCode === 0 && (await removed().catch((error: ServiceError) => error.code === 'path_not_found'));
+    if (gone) return;
     const [line] = output.toString().split('\n');
-    throw new ServiceError('computer_failed', `Part of the folder was not removed. ${line}`);
+    throw new ServiceError(
+      'computer_failed',
+      `Part of the folder was not removed. ${line || `rm ended with ${exitCode}.`}`,
+    );
   });
 }
 

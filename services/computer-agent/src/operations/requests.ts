@@ -50,9 +50,10 @@ export function serveRequests(
   service.handleHost(hostId, 'exec-list', async ({ org, id }) =>
     (await currentRun(await computers.find(org, id))).execResults.list(),
   );
-  service.handleHost(hostId, 'file-delete', async ({ org, id, path, recursive }, { signal }) => {
+  service.handleHost(hostId, 'file-delete', async ({ org, id, path, recursive }, { signal, requestId }) => {
     const names = workspaceNames(path);
-    await remove(await computers.find(org, id), names, { recursive, signal });
+    const execId = requestId ?? randomUUID();
+    await remove(await computers.find(org, id), names, { recursive, execId, signal });
     return { path: absolutePath(names), deleted: true };
   });
   service.handleHost(hostId, 'metrics', async ({ org, id }) => {

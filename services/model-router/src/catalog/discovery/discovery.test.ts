@@ -12,8 +12,10 @@ import { ASK_AGAIN_AFTER_FAILURE_MS, ASK_AGAIN_MS, type Discovery, startDiscover
 let servers: ModelServers;
 let discovery: Discovery | null = null;
 let clock: FakeClock;
+let warnings: string[];
 
 beforeEach(async () => {
+  warnings = [];
   servers = await startModelServers();
   clock = new FakeClock();
 });
@@ -28,7 +30,7 @@ const adapter: Adapter = { types: ['language', 'embedding', 'rerank'] };
 /** A catalog that follows the servers in these settings. */
 async function follow(settings: Record<string, string>, catalog = emptyCatalog(settings)): Promise<Catalog> {
   const read = config.parse(settings);
-  const logger = makeLogger('model-router', 'silent');
+  const logger = makeLogger('model-router', 'warn', { write: (line) => void warnings.push(line) });
   discovery = await startDiscovery({
     servers: configuredServers(read, { fetch, clock, logger }),
     catalog,
@@ -87,14 +89,27 @@ describe('Ollama', () => {
     expect(cards()).toHaveLength(5);
   });
 
-  test('a broken model leaves the others available, and is back once it is repaired', async () => {
+  test('a broken model leaves the others available, and its own entry as it was', async () => {
     servers.breakCard('codellama:13b');
     const catalog = await follow({ SWITCHYARD_OLLAMA_URL: servers.url });
     expect(find(catalog, 'ollama/llama3:latest')?.available).toBe(true);
     expect(find(catalog, 'ollama/codellama:13b')).toBeUndefined();
     servers.repairCard('codellama:13b');
+    servers.breakCard('llama3:latest');
     clock.advance(ASK_AGAIN_MS);
     await expect.poll(() => find(catalog, 'ollama/codellama:13b')?.available).toBe(true);
+    expect(find(catalog, 'ollama/llama3:latest')?.available).toBe(true);
+  });
+
+  test('a model that stays broken is logged once', async () => {
+    servers.breakCard('codellama:13b');
+    servers.breakCard('llama3:latest');
+    const catalog = await follow({ SWITCHYARD_OLLAMA_URL: servers.url });
+    servers.repairCard('codellama:13b');
+    clock.advance(ASK_AGAIN_MS);
+    await expect.poll(() => find(catalog, 'ollama/codellama:13b')?.available).toBe(true);
+    const logged = warnings.map((line) => JSON.parse(line)).filter(({ model }) => model === 'llama3:latest');
+    expect(logged).toEqual([expect.objectContaining({ level: 'warn', failure: 'it answered 500' })]);
   });
 
   test('a removed model stays listed as unavailable, with the reason, until it is back', async () => {

@@ -40,21 +40,34 @@ interface OllamaOptions extends Omit<AskOptions, 'signal'> {
   logger: Logger;
 }
 
+interface Known {
+  /** Missing when the server states none or the card cannot be read: the model is queried again. */
+  digest?: string | null | undefined;
+  /** Null for a model that is not served. */
+  entry: CatalogModel | null;
+  isBroken: boolean;
+}
+
 export function ollamaServer({ url, prices, apiKeyEnv, logger, ...ask }: OllamaOptions): ModelServer {
   const root = url.replace(/\/+$/, '');
-  /** Entries by name and digest, null for a model that is not served: an unchanged model is not queried again. */
-  let known = new Map<string, CatalogModel | null>();
+  /** Models by name; one with an unchanged digest is not queried again. */
+  let known = new Map<string, Known>();
 
-  /** Undefined for a model whose card cannot be read: it is queried again. */
-  const entryOf = async (name: string, signal: AbortSignal): Promise<CatalogModel | null | undefined> => {
+  const readModel = async (name: string, digest: Known['digest'], signal: AbortSignal): Promise<Known> => {
+    const before = known.get(name);
+    if (digest && before?.digest === digest) return before;
     try {
       const read = await askServer(`${root}/api/show`, card, { ...ask, signal }, { model: name });
       const found = readCard(name, read);
-      return found && catalogEntry(found, { maker: 'ollama', baseUrl: `${root}/v1`, prices, apiKeyEnv });
+      const entry =
+        found && catalogEntry(found, { maker: 'ollama', baseUrl: `${root}/v1`, prices, apiKeyEnv });
+      return { digest, entry, isBroken: false };
     } catch (error) {
       if (!(error instanceof BadAnswer)) throw error;
-      logger.debug({ url, model: name, failure: error.message }, 'a model has no card');
-      return undefined;
+      // Logged once, not every minute.
+      if (!before?.isBroken)
+        logger.warn({ url, model: name, failure: error.message }, 'the card of a model cannot be read');
+      return { entry: before?.entry ?? null, isBroken: true };
     }
   };
 
@@ -64,13 +77,10 @@ export function ollamaServer({ url, prices, apiKeyEnv, logger, ...ask }: OllamaO
     async list(signal) {
       const { models } = await askServer(`${root}/api/tags`, tags, { ...ask, signal });
       const now: typeof known = new Map();
-      for (const { name, digest } of (models ?? []).slice(0, MODELS_PER_SERVER_MAX)) {
-        const key = `${name} ${digest}`;
-        const entry = digest && known.has(key) ? known.get(key) : await entryOf(name, signal);
-        if (entry !== undefined) now.set(key, entry);
-      }
+      for (const { name, digest } of (models ?? []).slice(0, MODELS_PER_SERVER_MAX))
+        now.set(name, await readModel(name, digest, signal));
       known = now;
-      return [...now.values()].filter((entry) => entry !== null);
+      return [...now.values()].flatMap(({ entry }) => entry ?? []);
     },
   };
 }

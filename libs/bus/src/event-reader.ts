@@ -24,7 +24,7 @@ interface ReadMessage {
   event(): Event | null;
 }
 
-export interface EventReader {
+interface EventReader {
   /** Events that were waiting when the reader was opened. */
   readonly pending: number;
   /** Ends after `stop`. @throws ServiceError `service_unavailable` when the stream cannot be read further */

@@ -7,7 +7,7 @@ export { bytesLeft } from './bytes-left.ts';
 export { FROM_PUBLISHER } from './call-subjects.ts';
 export type { CallHandler } from './callee.ts';
 export { eventsOfEntry } from './entry-headers.ts';
-export { type EventReader, lastSequence, openEventReader } from './event-reader.ts';
+export { lastSequence, openEventReader } from './event-reader.ts';
 export {
   createEventPublisher,
   DUPLICATE_WINDOW_NS,

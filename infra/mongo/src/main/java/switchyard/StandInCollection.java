@@ -7,7 +7,6 @@ import de.bwaldvogel.mongo.backend.CursorRegistry;
 import de.bwaldvogel.mongo.backend.DocumentWithPosition;
 import de.bwaldvogel.mongo.backend.Index;
 import de.bwaldvogel.mongo.backend.QueryResult;
-import de.bwaldvogel.mongo.backend.Utils;
 import de.bwaldvogel.mongo.bson.Document;
 import de.bwaldvogel.mongo.bson.ObjectId;
 import de.bwaldvogel.mongo.exception.DuplicateKeyError;
@@ -17,7 +16,6 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashSet;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Objects;
@@ -41,9 +39,6 @@ final class StandInCollection extends AbstractMongoCollection<Long> {
   private final MVMap<Long, byte[]> documents;
   private long lastPosition;
   private volatile List<KeyIndex> keyIndexes = List.of();
-
-  /** The indexed fields of a document, and its id. */
-  private volatile SomeFields indexedFields = new SomeFields(List.of(ID));
 
   StandInCollection(
       MongoDatabase database, String name, CollectionOptions options, CursorRegistry cursors, MVStore store) {
@@ -71,10 +66,6 @@ final class StandInCollection extends AbstractMongoCollection<Long> {
 
   private void indexesChanged() {
     keyIndexes = getIndexes().stream().map(KeyIndex.class::cast).toList();
-    var names = new LinkedHashSet<>(Set.of(ID));
-    for (KeyIndex index : keyIndexes)
-      for (String field : index.fields()) names.add(Utils.firstFragment(field));
-    indexedFields = new SomeFields(names);
   }
 
   @Override
@@ -98,9 +89,9 @@ final class StandInCollection extends AbstractMongoCollection<Long> {
   }
 
   private void addRaw(byte[] bytes) {
-    var indexed = indexedFields.of(bytes);
-    if (indexed.containsKey(ID)) add(indexed, bytes);
-    else addDocument(Bson.decode(bytes));
+    var document = Bson.decode(bytes);
+    if (document.containsKey(ID)) add(document, bytes);
+    else addDocument(document);
   }
 
   @Override
@@ -109,18 +100,17 @@ final class StandInCollection extends AbstractMongoCollection<Long> {
     add(document, Bson.encode(document));
   }
 
-  /** @param indexed the document, or at least its indexed fields */
-  private void add(Document indexed, byte[] bytes) {
-    if (indexed.get(ID) instanceof Collection) throw new InvalidIdFieldError("The '_id' value cannot be of type array");
+  private void add(Document document, byte[] bytes) {
+    if (document.get(ID) instanceof Collection) throw new InvalidIdFieldError("The '_id' value cannot be of type array");
     long position = lastPosition + 1;
     var filled = new ArrayList<KeyIndex>(keyIndexes.size());
     try {
       for (KeyIndex index : keyIndexes) {
-        index.put(index.keysOf(indexed), position, indexed, this);
+        index.put(index.keysOf(document), position, document, this);
         filled.add(index);
       }
     } catch (DuplicateKeyError error) {
-      for (KeyIndex index : filled) index.take(index.keysOf(indexed), position);
+      for (KeyIndex index : filled) index.take(index.keysOf(document), position);
       throw error;
     }
     add(bytes);

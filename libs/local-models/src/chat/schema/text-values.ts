@@ -33,7 +33,7 @@ export class TextValues {
   readonly #text: string;
   readonly #reply: string | undefined;
   readonly #keywords: ReadonlySet<string>;
-  readonly #sentences: readonly string[];
+  readonly #sentences: readonly { readonly text: string; readonly keywords: readonly string[] }[];
   readonly #words: readonly string[];
   readonly #sum: ReturnType<typeof findExpression>;
   /** By the name of a property and its schema. */
@@ -50,8 +50,8 @@ export class TextValues {
   constructor(text: string, reply: string | undefined) {
     this.#text = text.slice(0, LENGTH_SEARCHED_MAX);
     this.#reply = reply;
-    this.#keywords = new Set(keywordsOf(this.#text));
-    this.#sentences = sentencesOf(this.#text);
+    this.#sentences = sentencesOf(this.#text).map((one) => ({ text: one, keywords: keywordsOf(one) }));
+    this.#keywords = new Set(this.#sentences.flatMap(({ keywords }) => keywords));
     this.#words = (this.#text.match(WORD) ?? []).slice(0, CANDIDATES_MAX);
     this.#sum = findExpression(this.#text);
   }
@@ -95,8 +95,8 @@ export class TextValues {
     }
     if ('format' in schema || 'pattern' in schema) yield* this.#words;
     const words = identifierStems(name).filter((word) => !isStopWord(word));
-    const sentence = this.#sentences.find((one) => keywordsOf(one).some((word) => words.includes(word)));
-    if (sentence !== undefined) yield !NEGATION.test(sentence);
+    const sentence = this.#sentences.find(({ keywords }) => keywords.some((word) => words.includes(word)));
+    if (sentence !== undefined) yield !NEGATION.test(sentence.text);
   }
 
   /** A value of the kind that the document has not used. */

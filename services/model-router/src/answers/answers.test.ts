@@ -501,6 +501,13 @@ describe('a streamed answer', () => {
     expect(pass(`${chunk('a')}\n\n${finished}\n\n`, 1000).text.endsWith('data: [DONE]\n\n')).toBe(true);
   });
 
+  test('has its cost in an event of its own after a comment that was cut short', () => {
+    const { text } = pass(`${chunk('a')}\n\ndata: [DONE]\n\n: bye`, 1000);
+    const events = eventsOf(text);
+    expect(events.at(-3)).toBe(': bye');
+    expect(events.at(-2)).toMatch(/^data: .*"cost":/);
+  });
+
   test('passes nothing on before its first token, and everything with that token', () => {
     const answer = new SseAnswer(model, { request: REQUEST, includeUsage: true });
     const role = chunk('').replace(

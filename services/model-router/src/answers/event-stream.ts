@@ -115,7 +115,8 @@ export abstract class EventStream implements StreamedAnswer {
   }
 
   finish(): StreamEnd {
-    const out = this.#take(this.#stream.rest);
+    const { rest } = this.#stream;
+    const out = rest === '' ? '' : this.#take(`${rest}\n\n`);
     if (!this.isWhole)
       throw new UnusableAnswer(this.#hasEvents ? 'the stream was cut short' : 'the stream has no events');
     const empty = this.emptiness();

@@ -1,5 +1,5 @@
 // The program against a server with the answers of a test.
-import { execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -40,8 +40,11 @@ beforeAll(async () => {
     if (request.url === '/v1/chat/completions') {
       const { messages } = (await json(request)) as { messages: { content: string }[] };
       chats.push(messages.map(({ content }) => content));
-      if (messages.at(-1)?.content === 'fail') answer.writeHead(429).end(JSON.stringify(TOO_MANY));
-      else answer.end(streamOf({ choices: [{ delta: { content: 'heard' } }] }));
+      const last = messages.at(-1)?.content ?? '';
+      if (/^4\d\d$/.test(last)) {
+        const error = { code: `code_${last}`, message: 'Refused.' };
+        answer.writeHead(Number(last)).end(JSON.stringify({ error }));
+      } else answer.end(streamOf({ choices: [{ delta: { content: 'heard' } }] }));
       return;
     }
     const [status, body] = ANSWERS[`${request.method} ${request.url}`] ?? [404, '{}'];
@@ -129,7 +132,8 @@ test('a login is found when the address ends with a slash, or is then given as e
   expect(stdout).toBe('MODEL  TYPE  AVAILABLE  ENDPOINT\n'.repeat(2));
 });
 
-test('a conversation goes on after an error, without the message that got no answer', async () => {
+/** A conversation in a terminal: types each line at the prompt and waits for its answer. */
+async function converse(...lines: [typed: string, answer: string][]): Promise<ChildProcess> {
   const program = `${process.execPath} ${MAIN} chat`;
   const terminal = spawn('script', ['-qefc', program, '/dev/null'], { env: environment() });
   const output = terminal.stdout.setEncoding('utf8')[Symbol.asyncIterator]();
@@ -142,17 +146,27 @@ test('a conversation goes on after an error, without the message that got no ans
     }
     shown = shown.slice(shown.indexOf(text) + text.length);
   };
-  for (const [typed, answer] of [
-    ['one', 'heard'],
-    ['fail', 'rate_limited: Too many requests.'],
-    ['two', 'heard'],
-  ] as const) {
+  for (const [typed, answer] of lines) {
     await until('> ');
     terminal.stdin.write(`${typed}\n`);
     await until(answer);
   }
-  await until('> ');
-  terminal.stdin.write('\x04');
+  return terminal;
+}
+
+test('a conversation goes on after an error, without the message that got no answer', async () => {
+  chats.length = 0;
+  const terminal = await converse(
+    ['one', 'heard'],
+    ['429', 'code_429: Refused.'],
+    ['two', 'heard'],
+    ['\x04', ''],
+  );
   expect(await once(terminal, 'exit')).toEqual([0, null]);
-  expect(chats).toEqual([['one'], ['one', 'heard', 'fail'], ['one', 'heard', 'two']]);
+  expect(chats).toEqual([['one'], ['one', 'heard', '429'], ['one', 'heard', 'two']]);
+});
+
+test.each(['401', '403', '404'])('a conversation ends with 1 after a %s, which stays', async (status) => {
+  const terminal = await converse([status, `code_${status}: Refused.`]);
+  expect(await once(terminal, 'exit')).toEqual([1, null]);
 });

@@ -7,6 +7,8 @@ import { dollars, errorText, printJson, printTable, wantsJson } from './print.ts
 import { connect } from './settings.ts';
 
 const MODEL_DEFAULT = 'local/chat';
+/** Statuses that every further message would get: a key without access, or an unknown model. */
+const LASTING_STATUSES = [401, 403, 404];
 
 type ModelsQuery = NonNullable<paths['/v1/models']['get']['parameters']['query']>;
 
@@ -69,15 +71,16 @@ export function addModelCommands(program: Command): void {
     });
 }
 
-/** Each line is a message, until the end of the input (Ctrl-D). One that gets no answer is left out of the history. */
+/** Each line is a message, until the end of the input (Ctrl-D) or a lasting error. One without an answer is left out of the history. */
 async function converse(sy: Switchyard, model: string, messages: Message[]): Promise<void> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' });
+  using lines = createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' });
   lines.prompt();
   for await (const content of lines) {
     messages.push({ role: 'user', content });
     try {
       messages.push({ role: 'assistant', content: await streamAnswer(sy, model, messages) });
     } catch (error) {
+      if (error instanceof SwitchyardError && LASTING_STATUSES.includes(error.status ?? 0)) throw error;
       messages.pop();
       process.stderr.write(`${errorText(error)}\n`);
     }

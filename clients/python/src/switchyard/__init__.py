@@ -1,4 +1,4 @@
-"""The Python client of Switchyard: the whole API with types, and computers as objects; asynchronous in `aio`."""
+"""The Python client of Switchyard: the whole API with types, and computers as objects; asynchronous as `Async…`."""
 
 from . import types
 from .aio.api import AsyncApi

@@ -853,6 +853,23 @@ test('logs are not loaded again while older ones are shown', { timeout: TEST_MS_
   await page.unrouteAll();
 });
 
+test('a filter of Logs with a percent sign stays as it was typed', { timeout: TEST_MS_MAX }, async () => {
+  const log = { id: 'req_one', at: new Date(), status: 'ok', kind: 'call', latency_ms: 1, cost: 0 };
+  const tab = await signedIn();
+  await tab.route('**/v1/logs?*', (route) =>
+    route.fulfill({ json: { data: [log], last_id: null, has_more: false } }),
+  );
+  await open('Logs', tab);
+  const tag = tab.getByLabel('Tag', { exact: true });
+  const asked = tab.waitForRequest(/\/v1\/logs\?tag=sale%3A%252525$/);
+  await tag.fill('sale:%2525');
+  await asked;
+  await tab.getByRole('region', { name: 'Logs' }).getByRole('link').click();
+  await tab.getByRole('link', { name: 'All logs' }).click();
+  expect(await tag.inputValue()).toBe('sale:%2525');
+  await tab.context().close();
+});
+
 test('Files and Billing say when there are more than they show', { timeout: TEST_MS_MAX }, async () => {
   const withMore = async (route: Route) => {
     const answer = await route.fetch();

@@ -3,7 +3,7 @@ import { Anchor, Button, Group, NativeSelect, SimpleGrid, Text, TextInput } from
 import { useDebouncedValue } from '@mantine/hooks';
 import { LOG_STATUSES, type LogEntry, MODEL_TYPES } from '@switchyard/contracts';
 import { type InfiniteData, type Query, useInfiniteQuery } from '@tanstack/react-query';
-import { Link, useSearch, useSearchParams } from 'wouter';
+import { Link, useSearchParams } from 'wouter';
 import { json, queries } from '../api/client.ts';
 import { Download } from '../parts/download.tsx';
 import { MomentInput } from '../parts/moment-input.tsx';
@@ -41,18 +41,15 @@ interface LogPage {
 type LogPages = Query<LogPage, Error, InfiniteData<LogPage, string>, string[]>;
 
 export default function Logs() {
-  const [address, setAddress] = useSearchParams();
+  const [, setAddress] = useSearchParams(); // the values that it returns are decoded twice
+  const address = new URLSearchParams(location.search);
   const filterOf = (name: string) => address.get(name) ?? '';
-  const set = (name: string, value: string) =>
-    setAddress(
-      (before) => {
-        const after = new URLSearchParams(before);
-        if (value === '') after.delete(name);
-        else after.set(name, value);
-        return after;
-      },
-      { replace: true },
-    );
+  const set = (name: string, value: string) => {
+    const after = new URLSearchParams(location.search);
+    if (value === '') after.delete(name);
+    else after.set(name, value);
+    setAddress(after, { replace: true });
+  };
   const filters = FILTERS.map((name) => [name, filterOf(name).trim()]).filter(([, value]) => value !== '');
   const [query] = useDebouncedValue(new URLSearchParams(filters).toString(), TYPED_MS);
   const queryKey = [`/v1/logs?${query}`];
@@ -149,7 +146,7 @@ export default function Logs() {
 }
 
 function LogTable({ rows }: { rows: readonly LogEntry[] }) {
-  const search = useSearch();
+  const { search } = location;
   return (
     <DataTable
       label="Logs"
@@ -161,7 +158,7 @@ function LogTable({ rows }: { rows: readonly LogEntry[] }) {
           show: ({ id, at }) => (
             <Link
               href={`/console/logs/${encodeURIComponent(id)}`}
-              state={search && `/console/logs?${search}`}
+              state={search && `/console/logs${search}`}
               asChild
             >
               <Anchor size="sm" underline="always">

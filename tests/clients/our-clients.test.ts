@@ -348,10 +348,14 @@ describe('the command line', () => {
     await logs.until(/ok +local\/chat +\$0\.0000\d+ +\d+ ms +req_/);
     const wish = ['events', '-f', '--type', 'call.completed', '--json'];
     const events = follow(process.execPath, [CLI, ...wish, '--since', '0']);
-    const [, first = '', second = ''] = await events.until(/^(.*local\/chat.*)\n(.*)\n/);
+    // Those of refused calls are of another stream, and come in between.
+    const charged = String.raw`^(.*"model":"local/chat".*)\n`;
+    const [, first = '', second = ''] = await events.until(
+      new RegExp(`${charged}(?:.*\\n)*?${charged}`, 'm'),
+    );
     const { position } = JSON.parse(first) as { position: string };
     const resumed = follow(process.execPath, [CLI, ...wish, '--since', position]);
-    expect((await resumed.until(/^(.*)\n/))[1]).toBe(second);
+    expect((await resumed.until(new RegExp(charged, 'm')))[1]).toBe(second);
     expect((await switchyard(['usage'])).stdout).toMatch(
       /^MODEL +CALLS +COST.*local\/chat +\d+ +\$0\.0000.*total/s,
     );

@@ -94,7 +94,8 @@ describe('prices', () => {
 
 describe('upstreams', () => {
   /**
-   * Names that the types of the provider package do not list, although it accepts any name: newer models, and a path.
+   * Ids of models whose names the types of the provider package do not list, although it accepts any name: newer models,
+   * and a path.
    */
   const NOT_LISTED_BY_THE_PACKAGE = new Set([
     'fal/luma-dream-machine/ray-2-flash',

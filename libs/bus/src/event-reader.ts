@@ -7,7 +7,10 @@ import { readEvent } from './read-event.ts';
 
 /** Events that are fetched ahead of their reader. */
 const AHEAD_MAX = 256;
-/** The client asks for as many again every half minute for a reader that does not take them; then they are dropped and read again. */
+/**
+ * For a reader that does not take them, the client asks for as many again every half minute. When more than this wait,
+ * they are dropped and read again.
+ */
 const WAITING_MAX = 2 * AHEAD_MAX;
 
 interface EventReaderOptions {

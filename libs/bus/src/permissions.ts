@@ -1,5 +1,5 @@
-// The permissions of each NATS user, from the table of operations and those of access.ts: what it may publish, and what it may subscribe to.
-// Everything else is refused by nats-server.
+// The permissions of each NATS user, from the table of operations and those of access.ts: what it may publish, and what it
+// may subscribe to. Everything else is refused by nats-server.
 import {
   ALL_PLACES,
   EVENT_STREAMS,

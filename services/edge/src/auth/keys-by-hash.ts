@@ -5,7 +5,7 @@ import { type KeyRecord, keyRecordKey, ServiceError } from '@switchyard/contract
 
 /** Time for a new key to arrive in the mirror. A write arrives within a millisecond or two. */
 const ARRIVAL_MS_MAX = 1_000;
-/** Requests with unknown keys share one question to the bucket in this time: guessed keys must not cause load. */
+/** Requests with unknown keys in this time ask the bucket together, so that guessed keys cause little load. */
 const SHARED_MS = 5;
 
 export class KeysByHash {

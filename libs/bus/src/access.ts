@@ -1,9 +1,8 @@
-// Which service may do what on the bus, beside the callers in the contracts' table of operations. Each table has a row for
-// each event, bucket and object store: a new one does not compile until its row says who uses it. permissions.ts turns the
-// tables into the permissions of NATS users.
+// Which service may do what on the bus. The contracts name the callers of operations and the publishers of events; these
+// tables name the rest, with a row for each bucket and object store: a new one does not compile until its row says who uses
+// it. permissions.ts turns all of it into the permissions of NATS users.
 import {
   COUNT_TOKENS_SUBJECT,
-  type EventName,
   type EventStream,
   FILE_CONTENT_SUBJECT,
   FILE_STORE_SUBJECT,
@@ -50,45 +49,6 @@ export const STREAM_CALLERS: Readonly<Record<string, Services>> = {
   [FILE_STORE_SUBJECT]: EDGE,
   [FILE_CONTENT_SUBJECT]: EDGE,
   'control.v1.computers.create-stream': EDGE,
-};
-
-/**
- * Who publishes each event. Only the service that knows a fact states it; control states those of computers, for hosts
- * that are lost and for hosts whose events it has checked.
- */
-export const EVENT_PUBLISHERS: Readonly<Record<EventName, Services>> = {
-  'call.completed': ['model-router'],
-  'call.refused': EDGE,
-  'call.voided': EDGE,
-  'computer.created': ['control'],
-  'computer.started': ['control'],
-  'computer.stopped': ['control'],
-  'computer.deleted': ['control'],
-  'computer.metered': ['control'],
-  'video.charged': ['video-worker'],
-  'video.refunded': ['video-worker'],
-  'video.completed': ['video-worker'],
-  'video.failed': ['video-worker'],
-  'credit.granted': ['billing'],
-  'charge.refunded': ['billing'],
-  'account.updated': ['control'],
-  'org.created': ['control'],
-  'org.updated': ['control'],
-  'org.suspended': ['control'],
-  'org.restored': ['control'],
-  'org.removed': ['control'],
-  'key.created': ['control'],
-  'key.updated': ['control'],
-  'key.rotated': ['control'],
-  'key.revoked': ['control'],
-  'webhook.created': ['control'],
-  'webhook.updated': ['control'],
-  'webhook.rotated': ['control'],
-  'webhook.deleted': ['control'],
-  'signing_secret.rotated': ['control'],
-  'provider.updated': ['control'],
-  'provider.deleted': ['control'],
-  'budget.threshold': ['billing'],
 };
 
 /** `read`: at its own pace, without acknowledgements. `consume`: with durable consumers that it acknowledges. */

@@ -1,8 +1,9 @@
-// The permissions of each NATS user, from the table of operations and those of access.ts: what it may publish, and what it
+// The permissions of each NATS user, from the operations and events of the contracts and the tables of access.ts: what it may publish, and what it
 // may subscribe to. Everything else is refused by nats-server.
 import {
   ALL_PLACES,
   EVENT_STREAMS,
+  EVENTS,
   eventSubjectOfHost,
   HOST_EVENTS_STREAM,
   HOST_SERVICE,
@@ -17,14 +18,7 @@ import {
   SERVICE_NAMES,
   type ServiceName,
 } from '@switchyard/contracts';
-import {
-  BUCKET_USERS,
-  EVENT_PUBLISHERS,
-  HOST_CALLERS,
-  OBJECT_STORE_USERS,
-  STREAM_CALLERS,
-  STREAM_READERS,
-} from './access.ts';
+import { BUCKET_USERS, HOST_CALLERS, OBJECT_STORE_USERS, STREAM_CALLERS, STREAM_READERS } from './access.ts';
 
 /** The user of operators and their programs: it may do everything. */
 export const OPERATOR = 'operator';
@@ -82,7 +76,8 @@ function calls(service: ServiceName, user: string): string[] {
 }
 
 function events(service: ServiceName): string[] {
-  return namesFor(EVENT_PUBLISHERS, service).map((name) => `event.v1.${name}.>`);
+  const published = Object.entries(EVENTS).filter(([, { by }]) => by === service);
+  return published.map(([name]) => `event.v1.${name}.>`);
 }
 
 function streams(service: ServiceName): string[] {

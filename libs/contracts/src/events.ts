@@ -8,12 +8,13 @@ import { adminEventIds, adminEvents } from './events/admin-events.ts';
 import { budgetEventIds, budgetEvents } from './events/budget-events.ts';
 import { type CallCompleted, callEventIds, callEvents } from './events/call-events.ts';
 import { computerEventIds, computerEvents } from './events/computer-events.ts';
+import type { Booked } from './events/define-event.ts';
 import { videoEventIds, videoEvents } from './events/video-events.ts';
 
 export type { Actor, Administered, Changes } from './events/administered.ts';
 export { BUDGET_THRESHOLDS } from './events/budget-events.ts';
 export { computerOfMinute } from './events/computer-events.ts';
-export { chargeLine, nanos } from './events/define-event.ts';
+export { chargeLine, defineBookedEvent, defineEvent, nanos } from './events/define-event.ts';
 export type { CallCompleted };
 
 export const EVENTS_STREAM = 'EVENTS';
@@ -52,6 +53,10 @@ export const EVENTS = {
 } as const;
 
 export type EventName = keyof typeof EVENTS;
+/** Events that billing books. */
+export type BookedEventName = {
+  [N in EventName]: (typeof EVENTS)[N] extends { readonly booked: unknown } ? N : never;
+}[EventName];
 export type EventData<N extends EventName> = z.infer<(typeof EVENTS)[N]['data']>;
 
 export interface Event<N extends EventName = EventName> {
@@ -122,6 +127,13 @@ export function isRefusal(event: Event): boolean {
   if (event.type !== 'call.completed') return false;
   const { model, attempts, cost_nano } = event.data as CallCompleted;
   return model === null && attempts.length === 0 && BigInt(cost_nano) === 0n;
+}
+
+/** How billing books the events of a name; null: it ignores them. */
+export function bookedAs(name: EventName): Booked<EventData<BookedEventName>> | null {
+  const defined = EVENTS[name];
+  // The function of one event takes the data of that event only; TypeScript cannot express that.
+  return 'booked' in defined ? (defined.booked as Booked<EventData<BookedEventName>>) : null;
 }
 
 const envelope = z.object({

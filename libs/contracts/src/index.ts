@@ -6,6 +6,7 @@ export * from './bounded.ts';
 export * from './byte-range.ts';
 export * from './caller-context.ts';
 export * from './catalog.ts';
+export * from './charged-call.ts';
 export * from './chat.ts';
 export * from './completions.ts';
 export * from './computer-connections.ts';

@@ -1,9 +1,8 @@
 // A model call on the bus: the head that the edge sends with the caller's own bytes, and what comes back around the
 // answer's bytes. The bodies of the endpoints are in chat.ts, embeddings.ts, transcription.ts and the like.
 import { z } from 'zod';
-import { callerContext } from './caller-context.ts';
+import { chargedCall } from './charged-call.ts';
 import { dialect } from './dialects.ts';
-import { markup } from './markup.ts';
 import type { ModelType } from './model-types.ts';
 
 /** Bytes of a JSON body on a model endpoint (a 20 MB body of images must go through). */
@@ -14,9 +13,7 @@ export const MODEL_BODY_BYTES_MAX = 32 * 1024 * 1024;
  * and passes on here what the router needs, so that it is parsed only once.
  */
 export const modelCallHead = z.object({
-  request_id: z.string(),
-  org: z.string(),
-  key_id: z.string(),
+  ...chargedCall.shape,
   /** `model`, then `models`, in order, without repeats. */
   models: z.array(z.string()).min(1),
   /** Of a language model: the shape of the body and of the answer. */
@@ -26,16 +23,10 @@ export const modelCallHead = z.object({
   stream: z.boolean(),
   /** Whether the client itself asked for the usage chunk of a stream. */
   include_usage: z.boolean(),
-  /** Something limits what its org or key may spend: it holds what it may cost before it is made. */
-  limited: z.literal(true).optional(),
-  ...markup.shape,
-  /** Milliseconds since the epoch when the edge took the call. */
-  received_at: z.int(),
   /** Bytes of the body: room for it is made before it is asked for. */
   body_bytes: z.int().nonnegative().optional(),
   /** What the caller said beside the body, where the body is a file: of a transcription `TranscriptionParams`. */
   params: z.record(z.string(), z.unknown()).optional(),
-  ...callerContext.shape,
 });
 export type ModelCallHead = z.infer<typeof modelCallHead>;
 

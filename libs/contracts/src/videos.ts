@@ -2,13 +2,13 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { askedRange, contentPart } from './byte-range.ts';
-import { callerContext, tags } from './caller-context.ts';
+import { tags } from './caller-context.ts';
 import { upstream } from './catalog.ts';
+import { chargedCall } from './charged-call.ts';
 import { dollars } from './dollars.ts';
 import { ID_PREFIXES, idOf } from './ids.ts';
 import { listOf } from './lists.ts';
 import { logAttempt } from './log-entry.ts';
-import { markup } from './markup.ts';
 import { modelChoice, modelRequest, providerOptions } from './model-choice.ts';
 
 const VIDEO_SECONDS_MIN = 1;
@@ -229,19 +229,11 @@ export function videoKey(org: string, id: string): string {
 
 /** Head of `video-worker.v1.videos.create`; its body is the caller's own bytes. The reply is the job as JSON. */
 export const createVideoHead = z.object({
-  request_id: z.string(),
-  org: z.string(),
-  key_id: z.string(),
+  ...chargedCall.shape,
   /** `model`, then `models`, in order, without repeats and without those that the key may not use. */
   models: z.array(z.string()).min(1),
-  /** Something limits what its org or key may spend: the price is held before it is charged. */
-  limited: z.literal(true).optional(),
-  ...markup.shape,
   /** Bytes of the body, so that its place in memory is taken before it is asked for. */
   body_bytes: z.int().nonnegative(),
-  /** Milliseconds since the epoch when the edge took the call. */
-  received_at: z.int(),
-  ...callerContext.shape,
 });
 export type CreateVideoHead = z.infer<typeof createVideoHead>;
 export const VIDEO_CREATE_SUBJECT = 'video-worker.v1.videos.create';

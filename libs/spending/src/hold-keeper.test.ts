@@ -136,6 +136,44 @@ test('a refusal is thrown to the caller, and nothing is held', async () => {
   expect(settledCalls()).toEqual([]);
 }, 90_000);
 
+describe('work at an exact price', () => {
+  const priced = (call: string, limited: true | undefined) => ({
+    ...{ org: 'org_a', keyId: 'key_a', call, limited, price: 50n, signal: ANY },
+  });
+  const last = () => settledCalls().at(-1);
+
+  test('holds the price while it is done, and spends it', async () => {
+    const held = await keeper.during(priced('req_done', true), async () => taken.at(-1));
+    expect(held).toMatchObject({ call: 'req_done', amount_nano: '50', exact: true });
+    await expect.poll(last).toMatchObject({ call: 'req_done', cost_nano: '50' });
+  });
+
+  test('that fails spends nothing', async () => {
+    const failing = keeper.during(priced('req_fails', true), () => Promise.reject(new Error('no')));
+    await expect(failing).rejects.toThrow('no');
+    await expect.poll(last).toMatchObject({ call: 'req_fails', cost_nano: '0' });
+  });
+
+  test('is not done when the budget refuses it', async () => {
+    answer = () => {
+      throw new ServiceError('budget_exceeded', 'no');
+    };
+    let isDone = false;
+    const work = async () => {
+      isDone = true;
+    };
+    await expect(keeper.during(priced('req_refused', true), work)).rejects.toMatchObject({
+      code: 'budget_exceeded',
+    });
+    expect(isDone).toBe(false);
+  });
+
+  test('holds nothing without a limit', async () => {
+    expect(await keeper.during(priced('req_free', undefined), async () => 'done')).toBe('done');
+    expect(taken).toEqual([]);
+  });
+});
+
 test('a host names its minutes only', async () => {
   const ofHost = new HoldKeeper({ bus, logger, host: 'host_a' });
   const hold = ofHost.open({ org: 'org_a', keyId: 'key_a', call: 'cmp_a:1:0' });

@@ -17,6 +17,13 @@ interface HeldCall {
   readonly call: string;
 }
 
+interface PricedCall extends HeldCall {
+  readonly limited: boolean | undefined;
+  /** Nano-dollars. */
+  readonly price: bigint;
+  readonly signal: AbortSignal;
+}
+
 interface HoldKeeperOptions {
   readonly bus: Bus;
   readonly logger: Logger;
@@ -44,6 +51,25 @@ export class HoldKeeper {
       held: (hold) => this.#holds.set(call.call, hold),
       over: () => this.#holds.delete(call.call),
     });
+  }
+
+  /**
+   * Does work that is charged at an exact price when it is done. The price is held meanwhile, where something limits what
+   * the org or the key may spend.
+   * @throws ServiceError as `CallHold.take` does, and whatever the work throws: then nothing is held any more
+   */
+  async during<T>({ limited, price, signal, ...call }: PricedCall, work: () => Promise<T>): Promise<T> {
+    if (!limited) return work();
+    const hold = this.open(call);
+    await hold.take(price, true, signal);
+    let spent = 0n;
+    try {
+      const done = await work();
+      spent = price;
+      return done;
+    } finally {
+      hold.settle(spent);
+    }
   }
 
   stop(): void {

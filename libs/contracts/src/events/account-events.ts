@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { billingMode } from '../accounts.ts';
 import { administered } from './administered.ts';
-import { defineEvent, nanos } from './define-event.ts';
+import { defineBookedEvent, defineEvent, nanos } from './define-event.ts';
 
 /** Credits of an org: a row of the ledger of its own, that costs nothing and may be spent. */
 const creditGranted = z.object({
@@ -56,50 +56,6 @@ const orgSuspended = orgChanged.extend({
 
 const KEY_SHOWS = ['key_id', 'by_key_id'] as const;
 
-export const accountEvents = {
-  'credit.granted': defineEvent(creditGranted, 'An org got credits; it may spend them when it is prepaid.', [
-    'amount_nano',
-    'reason',
-    'reference',
-  ]),
-  'charge.refunded': defineEvent(
-    chargeRefunded,
-    'A charge was given back by hand, in whole or in part; `charge` names its event.',
-    ['charge', 'amount_nano', 'reason', 'reference'],
-  ),
-  'account.updated': defineEvent(
-    accountUpdated,
-    'How an org pays, or what it may spend in a month, was changed; `billing` and `monthly_limit_nano` say to what.',
-    ['org', 'billing', 'monthly_limit_nano'],
-  ),
-  'org.created': defineEvent(orgChanged, 'An operator made an org.', ['org', 'by_key_id']),
-  'org.updated': defineEvent(
-    orgChanged,
-    'The name, payment or limits of an org were changed; `changes` says from what to what.',
-    ['org', 'by_key_id'],
-  ),
-  'org.suspended': defineEvent(
-    orgSuspended,
-    'An org was suspended, or deleted: then `removed_at` says when its data are removed.',
-    ['org', 'by_key_id', 'removed_at'],
-  ),
-  'org.restored': defineEvent(orgChanged, 'A suspended or deleted org is active again.', [
-    'org',
-    'by_key_id',
-  ]),
-  'org.removed': defineEvent(byWhom.extend({ org: z.string() }), 'The data of a deleted org were removed.', [
-    'org',
-  ]),
-  'key.created': defineEvent(keyChanged, 'An API key was made.', KEY_SHOWS),
-  'key.updated': defineEvent(
-    keyChanged,
-    'An API key was given another name, permissions or limits.',
-    KEY_SHOWS,
-  ),
-  'key.rotated': defineEvent(keyChanged, 'An API key was given another secret.', KEY_SHOWS),
-  'key.revoked': defineEvent(keyChanged, 'An API key was revoked.', KEY_SHOWS),
-} as const;
-
 /** The same fact always has the same id. */
 export const accountEventIds = {
   org: (org: string, change: 'created' | 'removed') => `${org}:${change}`,
@@ -113,4 +69,90 @@ export const accountEventIds = {
   /** The place in the row of a charge's refunds: two made at once cannot both have it. */
   refund: (charge: string, number: number) => `${charge}:refund:${number}`,
   key: (keyId: string, change: 'created' | 'revoked') => `${keyId}:${change}`,
+} as const;
+
+export const accountEvents = {
+  'credit.granted': defineBookedEvent({
+    meaning: 'An org got credits; it may spend them when it is prepaid.',
+    by: 'billing',
+    data: creditGranted,
+    shows: ['amount_nano', 'reason', 'reference'],
+    booked: {
+      id: ({ credit_id }) => accountEventIds.credit(credit_id),
+      kind: 'credit',
+      repeats: 'same_time',
+    },
+  }),
+  'charge.refunded': defineBookedEvent({
+    meaning: 'A charge was given back by hand, in whole or in part; `charge` names its event.',
+    by: 'billing',
+    data: chargeRefunded,
+    shows: ['charge', 'amount_nano', 'reason', 'reference'],
+    booked: {
+      id: ({ charge, number }) => accountEventIds.refund(charge, number),
+      kind: 'refund',
+      repeats: 'same_time',
+    },
+  }),
+  'account.updated': defineEvent({
+    meaning:
+      'How an org pays, or what it may spend in a month, was changed; `billing` and `monthly_limit_nano` say to what.',
+    by: 'control',
+    data: accountUpdated,
+    shows: ['org', 'billing', 'monthly_limit_nano'],
+  }),
+  'org.created': defineEvent({
+    meaning: 'An operator made an org.',
+    by: 'control',
+    data: orgChanged,
+    shows: ['org', 'by_key_id'],
+  }),
+  'org.updated': defineEvent({
+    meaning: 'The name, payment or limits of an org were changed; `changes` says from what to what.',
+    by: 'control',
+    data: orgChanged,
+    shows: ['org', 'by_key_id'],
+  }),
+  'org.suspended': defineEvent({
+    meaning: 'An org was suspended, or deleted: then `removed_at` says when its data are removed.',
+    by: 'control',
+    data: orgSuspended,
+    shows: ['org', 'by_key_id', 'removed_at'],
+  }),
+  'org.restored': defineEvent({
+    meaning: 'A suspended or deleted org is active again.',
+    by: 'control',
+    data: orgChanged,
+    shows: ['org', 'by_key_id'],
+  }),
+  'org.removed': defineEvent({
+    meaning: 'The data of a deleted org were removed.',
+    by: 'control',
+    data: byWhom.extend({ org: z.string() }),
+    shows: ['org'],
+  }),
+  'key.created': defineEvent({
+    meaning: 'An API key was made.',
+    by: 'control',
+    data: keyChanged,
+    shows: KEY_SHOWS,
+  }),
+  'key.updated': defineEvent({
+    meaning: 'An API key was given another name, permissions or limits.',
+    by: 'control',
+    data: keyChanged,
+    shows: KEY_SHOWS,
+  }),
+  'key.rotated': defineEvent({
+    meaning: 'An API key was given another secret.',
+    by: 'control',
+    data: keyChanged,
+    shows: KEY_SHOWS,
+  }),
+  'key.revoked': defineEvent({
+    meaning: 'An API key was revoked.',
+    by: 'control',
+    data: keyChanged,
+    shows: KEY_SHOWS,
+  }),
 } as const;

@@ -11,29 +11,48 @@ const WEBHOOK_SHOWS = ['webhook_id', 'request_id'] as const;
 const PROVIDER_SHOWS = ['provider', 'request_id'] as const;
 
 export const adminEvents = {
-  'webhook.created': defineEvent(webhookChanged, 'A webhook was made.', WEBHOOK_SHOWS),
-  'webhook.updated': defineEvent(
-    webhookChanged,
-    'A webhook was changed; without an `actor`, deliveries failed and it was disabled.',
-    WEBHOOK_SHOWS,
-  ),
-  'webhook.rotated': defineEvent(webhookChanged, 'A webhook was given another secret.', WEBHOOK_SHOWS),
-  'webhook.deleted': defineEvent(webhookChanged, 'A webhook was deleted.', WEBHOOK_SHOWS),
-  'signing_secret.rotated': defineEvent(
-    ofOrg,
-    'The secret that signs for the `callback_url`s of an org was replaced.',
-    ['org', 'request_id'],
-  ),
-  'provider.updated': defineEvent(
-    providerChanged,
-    'An operator set the API key of a maker; the event never has the key.',
-    PROVIDER_SHOWS,
-  ),
-  'provider.deleted': defineEvent(
-    providerChanged,
-    'An operator removed the API key of a maker that was set.',
-    PROVIDER_SHOWS,
-  ),
+  'webhook.created': defineEvent({
+    meaning: 'A webhook was made.',
+    by: 'control',
+    data: webhookChanged,
+    shows: WEBHOOK_SHOWS,
+  }),
+  'webhook.updated': defineEvent({
+    meaning: 'A webhook was changed; without an `actor`, deliveries failed and it was disabled.',
+    by: 'control',
+    data: webhookChanged,
+    shows: WEBHOOK_SHOWS,
+  }),
+  'webhook.rotated': defineEvent({
+    meaning: 'A webhook was given another secret.',
+    by: 'control',
+    data: webhookChanged,
+    shows: WEBHOOK_SHOWS,
+  }),
+  'webhook.deleted': defineEvent({
+    meaning: 'A webhook was deleted.',
+    by: 'control',
+    data: webhookChanged,
+    shows: WEBHOOK_SHOWS,
+  }),
+  'signing_secret.rotated': defineEvent({
+    meaning: 'The secret that signs for the `callback_url`s of an org was replaced.',
+    by: 'control',
+    data: ofOrg,
+    shows: ['org', 'request_id'],
+  }),
+  'provider.updated': defineEvent({
+    meaning: 'An operator set the API key of a maker; the event never has the key.',
+    by: 'control',
+    data: providerChanged,
+    shows: PROVIDER_SHOWS,
+  }),
+  'provider.deleted': defineEvent({
+    meaning: 'An operator removed the API key of a maker that was set.',
+    by: 'control',
+    data: providerChanged,
+    shows: PROVIDER_SHOWS,
+  }),
 } as const;
 
 /** The same fact always has the same id: `revision` is that of the record that the change replaced. */

@@ -22,11 +22,12 @@ const budgetThreshold = z.object({
 });
 
 export const budgetEvents = {
-  'budget.threshold': defineEvent(
-    budgetThreshold,
-    'Spending reached 50, 80 or 100 percent of the limit of an org or a key; once for each period.',
-    ['org', 'key_id', 'threshold', 'interval', 'spent_nano', 'limit_nano'],
-  ),
+  'budget.threshold': defineEvent({
+    meaning: 'Spending reached 50, 80 or 100 percent of the limit of an org or a key; once for each period.',
+    by: 'billing',
+    data: budgetThreshold,
+    shows: ['org', 'key_id', 'threshold', 'interval', 'spent_nano', 'limit_nano'],
+  }),
 } as const;
 
 interface Threshold {

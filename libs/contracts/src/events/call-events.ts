@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { callerContext } from '../caller-context.ts';
 import { dialect } from '../dialects.ts';
 import { logAttempt, logStatus, quantities } from '../log-entry.ts';
-import { chargeLine, defineEvent, nanos } from './define-event.ts';
+import { chargeLine, defineBookedEvent, nanos } from './define-event.ts';
 
 /** A call that came to its end at the router, whatever the end: one for each, cost 0 where nothing usable came. */
 const callCompleted = z.object({
@@ -56,24 +56,38 @@ const callVoided = z.object({
   reason: z.enum(['answer_lost', 'usage_not_stored', 'edge_lost']),
 });
 
-export const callEvents = {
-  'call.completed': defineEvent(callCompleted, 'A model call came to its end; it carries the charge.', [
-    ...(['model', 'requested_model', 'status', 'cost_nano', 'latency_ms', 'error_code'] as const),
-  ]),
-  'call.refused': defineEvent(
-    callRefused,
-    'An authenticated call was refused before it reached a model; free.',
-    ['method', 'path', 'http_status', 'error_code'],
-  ),
-  'call.voided': defineEvent(callVoided, 'The answer never reached its caller: the charge is taken back.', [
-    'request_id',
-    'reason',
-  ]),
-} as const;
-
 /** The same fact always has the same id. */
 export const callEventIds = {
   call: (requestId: string) => requestId,
   refused: (requestId: string) => requestId,
   voided: (requestId: string) => `${requestId}:void`,
+} as const;
+
+export const callEvents = {
+  'call.completed': defineBookedEvent({
+    meaning: 'A model call came to its end; it carries the charge.',
+    by: 'model-router',
+    data: callCompleted,
+    shows: [...(['model', 'requested_model', 'status', 'cost_nano', 'latency_ms', 'error_code'] as const)],
+    booked: { id: ({ request_id }) => callEventIds.call(request_id), kind: 'call', repeats: 'same_time' },
+  }),
+  'call.refused': defineBookedEvent({
+    meaning: 'An authenticated call was refused before it reached a model; free.',
+    by: 'edge',
+    data: callRefused,
+    shows: ['method', 'path', 'http_status', 'error_code'],
+    booked: {
+      id: ({ request_id }) => callEventIds.refused(request_id),
+      kind: null,
+      log: 'call',
+      repeats: 'same_time',
+    },
+  }),
+  'call.voided': defineBookedEvent({
+    meaning: 'The answer never reached its caller: the charge is taken back.',
+    by: 'edge',
+    data: callVoided,
+    shows: ['request_id', 'reason'],
+    booked: { id: ({ request_id }) => callEventIds.voided(request_id), kind: 'void', repeats: 'any_time' },
+  }),
 } as const;

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { tags } from '../caller-context.ts';
 import { computerStatus, stopReason } from '../computers.ts';
-import { chargeLine, defineEvent, nanos } from './define-event.ts';
+import { chargeLine, defineBookedEvent, defineEvent, nanos } from './define-event.ts';
 
 /** One started minute of a running computer. */
 const computerMetered = z.object({
@@ -44,25 +44,48 @@ const computerDeleted = z.object({
 
 const SHOWS = ['computer_id', 'stop_reason', 'host'] as const;
 
-export const computerEvents = {
-  'computer.created': defineEvent(computerChanged, 'A computer was created and runs.', SHOWS),
-  'computer.started': defineEvent(computerChanged, 'A stopped computer was started.', SHOWS),
-  'computer.stopped': defineEvent(computerChanged, 'A computer stopped; `stop_reason` says why.', SHOWS),
-  'computer.deleted': defineEvent(computerDeleted, 'A computer and its files were deleted.', [
-    'computer_id',
-    'host',
-  ]),
-  'computer.metered': defineEvent(
-    computerMetered,
-    'One started minute of a running computer; it carries the charge.',
-    ['computer_id', 'run', 'minute', 'cost_nano'],
-  ),
-} as const;
-
 /** The same fact always has the same id. */
 export const computerEventIds = {
   minute: (computerId: string, run: number, minute: number) => `${computerId}:${run}:${minute}`,
   computer: (computerId: string, run: number, change: string) => `${computerId}:${run}:${change}`,
+} as const;
+
+export const computerEvents = {
+  'computer.created': defineEvent({
+    meaning: 'A computer was created and runs.',
+    by: 'control',
+    data: computerChanged,
+    shows: SHOWS,
+  }),
+  'computer.started': defineEvent({
+    meaning: 'A stopped computer was started.',
+    by: 'control',
+    data: computerChanged,
+    shows: SHOWS,
+  }),
+  'computer.stopped': defineEvent({
+    meaning: 'A computer stopped; `stop_reason` says why.',
+    by: 'control',
+    data: computerChanged,
+    shows: SHOWS,
+  }),
+  'computer.deleted': defineEvent({
+    meaning: 'A computer and its files were deleted.',
+    by: 'control',
+    data: computerDeleted,
+    shows: ['computer_id', 'host'],
+  }),
+  'computer.metered': defineBookedEvent({
+    meaning: 'One started minute of a running computer; it carries the charge.',
+    by: 'control',
+    data: computerMetered,
+    shows: ['computer_id', 'run', 'minute', 'cost_nano'],
+    booked: {
+      id: ({ computer_id, run, minute }) => computerEventIds.minute(computer_id, run, minute),
+      kind: 'computer_minute',
+      repeats: 'any_time',
+    },
+  }),
 } as const;
 
 const MINUTE_ID = /^(cmp_[A-Za-z0-9_-]{1,100}):\d{1,15}:\d{1,15}$/;

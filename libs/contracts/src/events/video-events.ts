@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { callerContext, tags } from '../caller-context.ts';
 import { logAttempt } from '../log-entry.ts';
 import { videoCandidate } from '../videos.ts';
-import { chargeLine, defineEvent, nanos } from './define-event.ts';
+import { chargeLine, defineBookedEvent, defineEvent, nanos } from './define-event.ts';
 
 /** A video job was taken and charged, in one: the job is made from this event, and its price is frozen in it. */
 const videoCharged = z.object({
@@ -66,21 +66,6 @@ const videoEnded = z.object({
 
 const SHOWS = ['video_id', 'model', 'elapsed_ms', 'error_code'] as const;
 
-export const videoEvents = {
-  'video.charged': defineEvent(
-    videoCharged,
-    'A video job was taken; it carries the full price and is the job itself.',
-    ['video_id', 'model', 'duration', 'cost_nano'],
-  ),
-  'video.refunded': defineEvent(
-    videoRefunded,
-    'A charge for a video was given back: all of it, or the difference to a cheaper model.',
-    ['video_id', 'model', 'reason', 'cost_nano'],
-  ),
-  'video.completed': defineEvent(videoEnded, 'A video is there to be fetched.', SHOWS),
-  'video.failed': defineEvent(videoEnded, 'A video job failed; `error_code` says why.', SHOWS),
-} as const;
-
 /** The same fact always has the same id. */
 export const videoEventIds = {
   videoCharge: (videoId: string) => `${videoId}:charge`,
@@ -88,4 +73,44 @@ export const videoEventIds = {
   /** Given back when a cheaper model takes the job; a failure later gives back the rest. */
   videoDifference: (videoId: string) => `${videoId}:difference`,
   videoEnd: (videoId: string, end: 'completed' | 'failed') => `${videoId}:${end}`,
+} as const;
+
+export const videoEvents = {
+  'video.charged': defineBookedEvent({
+    meaning: 'A video job was taken; it carries the full price and is the job itself.',
+    by: 'video-worker',
+    data: videoCharged,
+    shows: ['video_id', 'model', 'duration', 'cost_nano'],
+    booked: {
+      id: ({ video_id }) => videoEventIds.videoCharge(video_id),
+      kind: 'video',
+      repeats: 'same_time',
+    },
+  }),
+  'video.refunded': defineBookedEvent({
+    meaning: 'A charge for a video was given back: all of it, or the difference to a cheaper model.',
+    by: 'video-worker',
+    data: videoRefunded,
+    shows: ['video_id', 'model', 'reason', 'cost_nano'],
+    booked: {
+      id: ({ video_id, reason }) =>
+        reason === 'cheaper_model'
+          ? videoEventIds.videoDifference(video_id)
+          : videoEventIds.videoRefund(video_id),
+      kind: 'refund',
+      repeats: 'same_time',
+    },
+  }),
+  'video.completed': defineEvent({
+    meaning: 'A video is there to be fetched.',
+    by: 'video-worker',
+    data: videoEnded,
+    shows: SHOWS,
+  }),
+  'video.failed': defineEvent({
+    meaning: 'A video job failed; `error_code` says why.',
+    by: 'video-worker',
+    data: videoEnded,
+    shows: SHOWS,
+  }),
 } as const;

@@ -2,6 +2,7 @@
 // reserve the cost of a call with billing.
 import type { Mirror } from '@switchyard/bus';
 import {
+  type ChargedCall,
   type KeyRecord,
   keyRecordKey,
   type Markup,
@@ -11,6 +12,7 @@ import {
   ServiceError,
   toMarkup,
 } from '@switchyard/contracts';
+import type { FastifyRequest } from 'fastify';
 
 /**
  * Returns the models of a call that its key may use, in order.
@@ -40,6 +42,24 @@ export class Spending {
 
   constructor(deps: SpendingDeps) {
     this.#deps = deps;
+  }
+
+  /**
+   * The members of a head on the bus that every request which is charged has.
+   * @param now milliseconds since the epoch
+   * @throws ServiceError `service_unavailable`
+   */
+  async chargedCall(
+    { id, caller }: Pick<FastifyRequest, 'id' | 'caller'>,
+    key: KeyRecord,
+    now: number,
+  ): Promise<ChargedCall> {
+    return {
+      ...{ request_id: id, org: key.org, key_id: key.id, received_at: now },
+      ...(this.isLimited(key) ? { limited: true } : {}),
+      ...(await this.markupOf(key)),
+      ...caller,
+    };
   }
 
   /** Whether a limit of the org, the key or a key above it counts the key's spending; true when unknown. */

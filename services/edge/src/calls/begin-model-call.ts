@@ -27,15 +27,9 @@ export async function beginModelCall(
   const models = allowedModels(key, names);
   request.models = models;
   return {
-    request_id: request.id,
-    org: key.org,
-    key_id: key.id,
+    ...(await spending.chargedCall(request, key, clock.now())),
     models,
-    ...(spending.isLimited(key) ? { limited: true } : {}),
-    ...(await spending.markupOf(key)),
-    received_at: clock.now(),
     body_bytes: bodyBytes,
-    ...request.caller,
   };
 }
 

@@ -73,35 +73,10 @@ interface CheckedCall {
 async function takeJob(deps: VideoOperations, checked: CheckedCall): Promise<VideoView> {
   const { head, request, offers, image, signal } = checked;
   const event = chargeEvent(deps, head, request, offers, image);
-  const input = await within(deps, head, event, signal, () =>
-    publishJob(deps, event, request, image, signal),
-  );
+  const price = BigInt(event.data.cost_nano);
+  const call = { org: head.org, keyId: head.key_id, call: event.id, limited: head.limited, price, signal };
+  const input = await deps.holds.during(call, () => publishJob(deps, event, request, image, signal));
   return showVideo(newRecord(event, input), deps.clock.now());
-}
-
-/**
- * Holds the price while the job is published, if a spending limit applies.
- * @throws ServiceError `insufficient_funds`, `budget_exceeded`
- */
-async function within<T>(
-  { holds }: VideoOperations,
-  { org, key_id: keyId, limited }: CreateVideoHead,
-  { id, data }: Event<'video.charged'>,
-  signal: AbortSignal,
-  work: () => Promise<T>,
-): Promise<T> {
-  if (!limited) return work();
-  const price = BigInt(data.cost_nano);
-  const hold = holds.open({ org, keyId, call: id });
-  await hold.take(price, true, signal);
-  let spent = 0n;
-  try {
-    const done = await work();
-    spent = price;
-    return done;
-  } finally {
-    hold.settle(spent);
-  }
 }
 
 async function publishJob(

@@ -1,8 +1,8 @@
-import { EVENTS, makeEvent } from '@switchyard/contracts';
+import { defineBookedEvent, defineEvent, EVENTS, makeEvent } from '@switchyard/contracts';
 import { describe, expect, test } from 'vitest';
 import { completed, metered, TIME, videoCharged, videoRefunded, voided } from '../fixtures/events.ts';
+import { ENTRY_FIELDS } from './entry-fields.ts';
 import { entryOf } from './entry-of.ts';
-import { EVENT_TABLE, type EventTable } from './event-table.ts';
 
 describe('an event', () => {
   test('that billing ignores has no entry', () => {
@@ -30,15 +30,17 @@ describe('an event', () => {
   });
 });
 
-test('an event without a line in the table, or a charging event without a ledger row, does not compile', () => {
-  const { 'video.charged': line, ...forgotten } = EVENT_TABLE;
-  // @ts-expect-error the line of an event is missing
-  forgotten satisfies EventTable;
-  // @ts-expect-error an event that states a cost is not free
-  'free' satisfies EventTable['video.charged'];
+test('an event that states an amount and is not booked, or a booked one without its fields, does not compile', () => {
+  const { 'video.charged': charged, 'org.created': created } = EVENTS;
+  const { booked, ...unbooked } = charged;
+  // @ts-expect-error an event that states a cost is booked
+  defineEvent(unbooked);
   // @ts-expect-error an event that states a cost has a ledger row
-  ({ ...line, kind: null }) satisfies EventTable['video.charged'];
-  ({ ...EVENT_TABLE['call.refused'], kind: null }) satisfies EventTable['call.refused'];
-  'free' satisfies EventTable['key.created'];
-  expect(Object.keys(EVENT_TABLE).sort()).toEqual(Object.keys(EVENTS).sort());
+  defineBookedEvent({ ...charged, booked: { ...booked, kind: null } });
+  defineBookedEvent({ ...EVENTS['call.refused'] });
+  defineEvent({ ...created });
+  const { 'video.charged': fields, ...forgotten } = ENTRY_FIELDS;
+  // @ts-expect-error the fields of an event are missing
+  forgotten satisfies typeof ENTRY_FIELDS;
+  expect(fields).toBeTypeOf('function');
 });

@@ -72,6 +72,7 @@ beforeAll(async () => {
   withComputers = (await docker()) !== undefined;
   stack = await startStack({
     env: { SWITCHYARD_CATALOG: catalog, ...(withComputers ? { SWITCHYARD_COMPUTERS: 'on' } : {}) },
+    ownMongo: true,
   });
 });
 afterAll(async () => {

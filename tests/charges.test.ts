@@ -127,7 +127,7 @@ async function lineOf(id: string): Promise<LogLine> {
 /** Nano-dollars of every row of a call in the ledger, voids included. */
 async function ledgerOf(id: string): Promise<bigint[]> {
   const rows = mongo
-    .db('switchyard')
+    .db()
     .collection('ledger')
     .find({ _id: { $in: [id, `${id}:void`] as never[] } });
   return (await rows.toArray()).map(({ cost }) => cost as bigint);

@@ -226,7 +226,7 @@ describe('the bill', () => {
 async function ledgerByCall(): Promise<Map<string, { charges: number; net: bigint }>> {
   const client = await new MongoClient(stack.mongoUrl, { useBigInt64: true }).connect();
   try {
-    const rows = await client.db('switchyard').collection('ledger').find({}).toArray();
+    const rows = await client.db().collection('ledger').find({}).toArray();
     expect(rows.map(({ n }) => n as bigint).sort((a, b) => Number(a - b))).toEqual(
       rows.map((_, index) => BigInt(index + 1)),
     );

@@ -12,7 +12,7 @@ let compiled: string;
 
 beforeAll(async () => {
   compiled = join(await temporaryFolder('compiled'), 'cache');
-  stack = await startStack({ env: { NODE_COMPILE_CACHE: compiled } });
+  stack = await startStack({ env: { NODE_COMPILE_CACHE: compiled }, ownMongo: true });
 });
 afterAll(() => stack?.stop());
 

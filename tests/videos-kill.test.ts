@@ -66,6 +66,7 @@ beforeAll(async () => {
   stack = await startStack({
     env: { SWITCHYARD_CATALOG: catalog, SWITCHYARD_SCALE: 'video-worker=2' },
     services: ['edge', 'control', 'model-router', 'video-worker', 'billing'],
+    ownMongo: true,
   });
 });
 

@@ -14,7 +14,7 @@ export async function readCharges(mongoUrl: string): Promise<Map<string, Charged
   const client = await new MongoClient(mongoUrl, { useBigInt64: true }).connect();
   try {
     const charges = new Map<string, Charged>();
-    for await (const row of client.db('switchyard').collection('ledger').find({})) {
+    for await (const row of client.db().collection('ledger').find({})) {
       const [kind, id] = nameOf(row);
       if (kind === null) continue;
       const charged = charges.get(id) ?? { kind, charges: 0, net: 0n };

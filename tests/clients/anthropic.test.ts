@@ -107,7 +107,7 @@ async function bookedFor(requestId: string | null | undefined): Promise<bigint[]
   const line = async () => (await fetch(`${clientStack.baseURL}/logs/${requestId}`, init)).json();
   await expect.poll(line, { timeout: 30_000 }).toMatchObject({ dialect: 'messages', path: '/v1/messages' });
   const rows = mongo
-    .db('switchyard')
+    .db()
     .collection('ledger')
     .find({ _id: requestId as never });
   return (await rows.toArray()).map(({ cost }) => cost as bigint);

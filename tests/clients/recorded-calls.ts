@@ -39,7 +39,7 @@ export async function expectExactBill(
         (await fetch(`${url}/v1/logs/${id}`, { headers: { authorization: `Bearer ${key}` } })).json();
       await expect.poll(line, { timeout: LOGGED_MS_MAX }).toMatchObject({ status: 'ok', dialect, cost });
       const rows = await mongo
-        .db('switchyard')
+        .db()
         .collection('ledger')
         .find({ _id: { $in: [id, `${id}:void`] as never[] } })
         .toArray();

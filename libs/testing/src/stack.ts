@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { READY_LINE, ROOT, readAddresses } from '@switchyard/local';
 import { dyingWithUs } from './dying-with-us.ts';
+import { mongo } from './mongo.ts';
 import { ownPort } from './own-port.ts';
 import { temporaryFolder } from './test-server.ts';
 
@@ -20,6 +21,8 @@ export interface StartStackOptions {
   readonly services?: readonly string[];
   /** An existing data folder; it is kept at the end. */
   readonly dataFolder?: string;
+  /** A database server of its own, which the test may kill. Else a database of its own on the server of `npm test`. */
+  readonly ownMongo?: boolean;
 }
 
 export interface TestStack {
@@ -27,8 +30,9 @@ export interface TestStack {
   readonly key: string;
   readonly dataFolder: string;
   readonly natsUrl: string;
+  /** Names the database. */
   readonly mongoUrl: string;
-  /** Process id of a service, of `nats` or of `mongo`. Throws while it is not running. */
+  /** Process id of a service, of `nats` or of its own `mongo`. Throws while it is not running. */
   pidOf(name: string): Promise<number>;
   /** Kills a service, `nats` or `mongo` with SIGKILL. `back` resolves when the supervisor has restarted it. */
   kill9(name: string): Promise<{ readonly back: Promise<void> }>;
@@ -46,7 +50,7 @@ export interface TestStack {
 }
 
 const KEY_BYTES = 16;
-/** The stand-in database of a stack lives for a minute: its slower compiler costs more than it saves. */
+/** The stand-in database of one stack lives for a minute: its slower compiler costs more than it saves. */
 const QUICK_JAVA = '-XX:TieredStopAtLevel=1';
 /** Programs may have to be built first when a test file runs alone on a new machine. */
 const START_TIMEOUT_MS = 300_000;
@@ -61,8 +65,10 @@ const LAUNCHER = join(ROOT, 'infra', 'local', 'src', 'start.ts');
 export async function startStack(options: StartStackOptions = {}): Promise<TestStack> {
   const dataFolder = options.dataFolder ?? (await temporaryFolder('stack'));
   const key = `sy_${randomBytes(KEY_BYTES).toString('base64url')}`;
-  // Own servers: those of the environment are shared.
-  const { NATS_URL: _, MONGODB_URL: __, ...machine } = process.env;
+  // Own servers: those of the environment are shared with others.
+  const { NATS_URL: _, MONGODB_URL: __, SWITCHYARD_TEST_MONGODB_URL: sharedUrl, ...machine } = process.env;
+  const isShared = sharedUrl && !options.ownMongo && options.dataFolder === undefined;
+  const database = isShared ? await mongo() : null;
   const env = {
     ...machine,
     SWITCHYARD_COMPUTERS: 'off',
@@ -71,7 +77,9 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
     SWITCHYARD_KEY: key,
     PORT: String(await ownPort()),
     SWITCHYARD_NATS_PORT: String(await ownPort()),
-    SWITCHYARD_MONGODB_PORT: String(await ownPort()),
+    ...(database
+      ? { MONGODB_URL: `${database.url}/${database.database}` }
+      : { SWITCHYARD_MONGODB_PORT: String(await ownPort()) }),
     ...options.env,
     SWITCHYARD_DATA: dataFolder,
   };
@@ -91,7 +99,7 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
     key: env.SWITCHYARD_KEY,
     dataFolder,
     natsUrl: addresses.NATS_URL,
-    mongoUrl: addresses.MONGODB_URL,
+    mongoUrl: database ? addresses.MONGODB_URL : `${addresses.MONGODB_URL}/switchyard`,
     pidOf,
     async kill9(name) {
       const pid = await pidOf(name);
@@ -112,6 +120,7 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
         await gone;
       }
       if (options.dataFolder === undefined) await removeFolder(dataFolder);
+      await database?.stop();
       const refused = /^.*Permissions Violation.*$/m.exec(words.all())?.[0];
       if (refused !== undefined) throw new Error(`libs/bus/src/access.ts lacks a right: ${refused}`);
       return launcher.exitCode;

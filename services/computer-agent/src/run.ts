@@ -52,6 +52,8 @@ interface AgentOptions {
   readonly standardImage: StandardImage;
   /** As in `ComputerHostOptions`. */
   readonly engineAnswerMsMax?: number | undefined;
+  /** As in `ComputerHostOptions`. */
+  readonly hasInterface?: ((name: string) => Promise<boolean>) | undefined;
 }
 
 export interface Agent extends Running {
@@ -234,6 +236,7 @@ async function openOwnHost(options: AgentOptions, { hostId, folder, limits }: Ho
       return disk?.freeMb == null ? Number.POSITIVE_INFINITY : (disk.freeMb - disk.freeMbMin) * BYTES_PER_MB;
     },
     engineAnswerMsMax: options.engineAnswerMsMax,
+    hasInterface: options.hasInterface,
   });
   const [capacity, host] = await Promise.all([asked, opened]);
   return { capacity, host };

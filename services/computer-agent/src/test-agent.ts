@@ -96,7 +96,7 @@ export interface TestAgentOptions {
   /** Data folder of an earlier agent that this one succeeds. */
   readonly dataFolder?: string;
   readonly clock?: FakeClock;
-  /** Another engine than the machine's. */
+  /** Another engine than the machine's. Its bridge is taken to be here: no test of it is about the firewall. */
   readonly docker?: Docker;
   /** As in `ComputerHostOptions`. */
   readonly engineAnswerMsMax?: number;
@@ -115,12 +115,15 @@ export interface TestAgent extends TestHost {
   close(): Promise<void>;
 }
 
+/** For agents of test engines, which have network namespaces of their own. */
+export const anyInterface = async () => true;
+
 /** Replaces building the image in test agents: the image is present. */
 export const presentImage: StandardImage = { name: IMAGE, ensure: async () => {} };
 
 export async function openTestAgent(
   installation: TestInstallation,
-  { env = {}, dataFolder, clock = new FakeClock(), docker = new Docker(), ...rest }: TestAgentOptions = {},
+  { env = {}, dataFolder, clock = new FakeClock(), docker, ...rest }: TestAgentOptions = {},
 ): Promise<TestAgent> {
   const folder = dataFolder ?? (await installation.newDataFolder());
   const config = readConfig(agentConfig, {
@@ -132,7 +135,16 @@ export async function openTestAgent(
   });
   const logger = makeLogger('computer-agent', config.LOG_LEVEL);
   const bus = await connectBus({ url: installation.natsUrl, service: 'computer-agent', logger });
-  const agent = await openAgent({ config, bus, logger, clock, docker, standardImage: presentImage, ...rest });
+  const engine = docker ? { docker, hasInterface: anyInterface } : { docker: new Docker() };
+  const agent = await openAgent({
+    config,
+    bus,
+    logger,
+    clock,
+    ...engine,
+    standardImage: presentImage,
+    ...rest,
+  });
   await agent.ready;
   await agent.heartbeat.beat();
   const host = hostOf(installation, agent.hostId, toComputerLimits(config), () => clock.now());
@@ -140,7 +152,7 @@ export async function openTestAgent(
     agent,
     clock,
     dataFolder: folder,
-    docker,
+    docker: engine.docker,
     bus,
     ...host,
     pass: (ms) => passTime(agent, clock, ms),

@@ -12,7 +12,7 @@ import { FakeClock } from '@switchyard/testing';
 import Docker from 'dockerode';
 import { agentConfig } from '../config.ts';
 import { openAgent } from '../run.ts';
-import { passTime, presentImage } from '../test-agent.ts';
+import { anyInterface, passTime, presentImage } from '../test-agent.ts';
 import type { AgentOrder } from '../test-agent-process.ts';
 import { followExecs } from './init-steps.ts';
 
@@ -71,7 +71,15 @@ docker.modem.dial = (options, callback) =>
 
 followExecs((execId, point) => step(`exec ${execId} ${point}`));
 
-const agent = await openAgent({ config, bus, logger, clock, docker, standardImage: presentImage });
+const agent = await openAgent({
+  config,
+  bus,
+  logger,
+  clock,
+  docker,
+  hasInterface: process.env.DOCKER_HOST ? anyInterface : undefined,
+  standardImage: presentImage,
+});
 await agent.ready;
 armed = true;
 process.on('message', async (order: AgentOrder) => {

@@ -72,6 +72,8 @@ export interface ComputerHostOptions {
   readonly mbitMax?: number | undefined;
   /** How often to check the firewall rules. */
   readonly wallsWatchMs?: number;
+  /** As in `BridgeNetwork`. */
+  readonly hasInterface?: ((name: string) => Promise<boolean>) | undefined;
   /** How often to repeat a preparation that failed, or that found no disks where they are required. */
   readonly prepareRetryMs?: number;
   /** When aborted, nothing more is made ahead of need, as if this process had been killed. For tests of the next agent. */

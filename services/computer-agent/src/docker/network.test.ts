@@ -48,15 +48,19 @@ let other: Side;
 /** Of the host of `one`. */
 let resolverFile: string;
 
+/** The network of an agent, opened in the network namespace of that process. @param enter runs a program there */
+async function openNetwork(enter: readonly string[], engine: TestEngine, ...argv: readonly string[]) {
+  const socketPath = engine.address.slice('unix://'.length);
+  const [command = '', ...args] = [...enter, process.execPath, NETWORK_PROCESS, socketPath, ...argv];
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const [{ name, unprotected, port }] = await once(child, 'message');
+  return { process: child, name, unprotected, hostPort: port };
+}
+
 async function openSide(engine: TestEngine, ...argv: readonly string[]): Promise<Side> {
   await importSmallImage(engine.docker);
-  const socketPath = engine.address.slice('unix://'.length);
-  const child = spawn(
-    'nsenter',
-    [`--net=${engine.network}`, process.execPath, NETWORK_PROCESS, socketPath, ...argv],
-    { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
-  );
-  const [{ name, unprotected, port }] = await once(child, 'message');
+  const network = await openNetwork(['nsenter', `--net=${engine.network}`], engine, ...argv);
+  const { name } = network;
   const computer = await engine.docker.createContainer({
     Image: STANDARD_IMAGE,
     Cmd: ['perl', '-e', SERVER],
@@ -64,7 +68,7 @@ async function openSide(engine: TestEngine, ...argv: readonly string[]): Promise
   });
   await computer.start();
   const { IPAddress: address, Gateway: gateway } = (await computer.inspect()).NetworkSettings.Networks[name]!;
-  return { engine, process: child, name, unprotected, hostPort: port, computer, address, gateway };
+  return { ...network, engine, computer, address, gateway };
 }
 
 beforeAll(async () => {
@@ -144,6 +148,12 @@ test('when the name server of the host changes, computers may query the new one,
   expect(await queried()).toEqual(Array(4).fill('10.1.2.3/32')); // forwarded or to the host, by UDP and TCP
   await writeFile(resolverFile, 'nameserver 10.4.5.6\n');
   await expect.poll(queried, { timeout: 30_000 }).toEqual(Array(4).fill('10.4.5.6/32'));
+});
+
+test('an agent in another network namespace than the bridge knows that its rules would not hold', async () => {
+  const { process: child, unprotected } = await openNetwork([], one.engine, 'host_elsewhere');
+  child.disconnect();
+  expect(unprotected).toMatch(/in another network namespace/);
 });
 
 test('an engine that is killed and comes back opens neither', async () => {

@@ -1,7 +1,6 @@
 // The bridge network of one agent's computers: no traffic between computers, and behind the firewall.
 import { createHash } from 'node:crypto';
 import { access } from 'node:fs/promises';
-import { join } from 'node:path';
 import { Lock, type Logger, type Repeating, repeat, systemClock } from '@switchyard/service';
 import type Docker from 'dockerode';
 import { LABEL_AGENT } from './container-config.ts';
@@ -9,7 +8,6 @@ import { installFirewall, isFirewallInstalled, removeFirewall } from './firewall
 
 /** How often to check the rules. A program that resets the host's rules removes ours too. */
 const WATCH_EVERY_MS = 15_000;
-const INTERFACES = '/sys/class/net';
 
 interface NetworkOptions {
   readonly docker: Docker;
@@ -21,6 +19,8 @@ interface NetworkOptions {
   readonly resolverFiles?: readonly string[] | undefined;
   readonly logger: Logger;
   readonly watchEveryMs?: number | undefined;
+  /** Whether the network namespace of this process has an interface of that name; replaced by tests. */
+  readonly hasInterface?: ((name: string) => Promise<boolean>) | undefined;
 }
 
 /** An interface's name has at most 15 characters, so the agent's id goes in as a hash. */
@@ -36,8 +36,6 @@ export class BridgeNetwork {
   readonly #options: NetworkOptions;
   readonly #lock = new Lock();
   #isOpen = false;
-  /** The bridge is on this host; otherwise the engine runs elsewhere. */
-  #isHere = false;
   #watch: Repeating | undefined;
 
   constructor(options: NetworkOptions) {
@@ -78,15 +76,20 @@ export class BridgeNetwork {
   }
 
   async #restore(): Promise<void> {
-    const { docker, agentId, mbitMax, resolverFiles, logger } = this.#options;
+    const { docker, agentId, mbitMax, resolverFiles, hasInterface = isInterfaceHere, logger } = this.#options;
     const bridge = this.name;
     const isFirst = !this.#isOpen;
-    if (isFirst || (this.#isHere && !(await hasInterface(bridge)))) {
-      await ensureBridge(docker, bridge, agentId);
-      this.#isHere = await hasInterface(bridge);
-      this.#isOpen = true;
+    if (isFirst || !(await hasInterface(bridge))) {
       // `docker network prune` removes a network that no container uses.
-      if (!isFirst) logger.warn({ bridge }, 'Network of computers was removed; created again');
+      const isNew = await ensureBridge(docker, bridge, agentId);
+      this.#isOpen = true;
+      if (isNew && !isFirst) logger.warn({ bridge }, 'Network of computers was removed; created again');
+      // Rules laid here would not affect the computers.
+      if (!(await hasInterface(bridge)))
+        return this.#lacksRules(
+          `the engine's bridge ${bridge} is in another network namespace than this agent`,
+          "Run the agent on the engine's host, in its network namespace",
+        );
     }
     const isInstalled = () => isFirewallInstalled({ bridge, mbitMax, resolverFiles }).catch(() => false);
     // An earlier agent's rules may be for other allowed networks.
@@ -114,18 +117,20 @@ export class BridgeNetwork {
         );
     } catch (error) {
       const reason = `iptables failed: ${error instanceof Error ? error.message.trim() : String(error)}`;
-      this.unprotected = reason;
-      logger.warn(
-        { reason },
-        'Firewall rules not installed: no computer starts here. Install iptables and run the agent as root',
-      );
+      this.#lacksRules(reason, 'Install iptables and run the agent as root');
     }
+  }
+
+  #lacksRules(reason: string, fix: string): void {
+    this.unprotected = reason;
+    this.#options.logger.warn({ reason }, `Firewall rules not installed: no computer starts here. ${fix}`);
   }
 }
 
-async function ensureBridge(docker: Docker, name: string, agentId: string): Promise<void> {
+/** @returns whether the engine did not have the network */
+async function ensureBridge(docker: Docker, name: string, agentId: string): Promise<boolean> {
   const [existing] = await docker.listNetworks({ filters: { name: [`^${name}$`] } });
-  if (existing) return;
+  if (existing) return false;
   await docker.createNetwork({
     Name: name,
     Driver: 'bridge',
@@ -136,11 +141,12 @@ async function ensureBridge(docker: Docker, name: string, agentId: string): Prom
       'com.docker.network.bridge.enable_icc': 'false',
     },
   });
+  return true;
 }
 
-/** Whether this host (the network namespace of this process) has an interface of that name. */
-function hasInterface(name: string): Promise<boolean> {
-  return access(join(INTERFACES, name)).then(
+/** Reads a folder that follows the process's network namespace; /sys/class/net is that of whoever mounted /sys. */
+function isInterfaceHere(name: string): Promise<boolean> {
+  return access(`/proc/sys/net/ipv4/conf/${name}`).then(
     () => true,
     () => false,
   );

@@ -2,7 +2,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Containers, StartedContainer } from './containers.ts';
 import type { AttachOptions, ExecOptions, ExecResult, KnownExec } from './exec.ts';
-import type { ExecActivity } from './exec-activity.ts';
 import type { PortStream, TerminalSize, TerminalStream } from './init-stream.ts';
 
 /** How long to ask the engine how a computer ended. */
@@ -16,7 +15,6 @@ interface ContainerExit {
 
 interface ContainerDeps {
   readonly containers: Pick<Containers, 'inspect' | 'isEnding' | 'stop'>;
-  readonly activity: ExecActivity;
   readonly remountWorkspace: () => Promise<void>;
 }
 
@@ -64,12 +62,12 @@ export class Container {
    * result cannot be known
    */
   exec(options: ExecOptions): Promise<ExecResult> {
-    return this.#counted(this.#started.init.exec(options));
+    return this.#started.init.exec(options);
   }
 
   /** Waits for the end of an exec that an earlier agent started. */
   attach(execId: string, options?: AttachOptions): Promise<ExecResult> {
-    return this.#counted(this.#started.init.attach(execId, options));
+    return this.#started.init.attach(execId, options);
   }
 
   /** Running execs, and ended execs whose result was not received (after a restart of the agent). */
@@ -119,16 +117,6 @@ export class Container {
   release(): void {
     this.#released = true;
     this.#started.init.close();
-  }
-
-  async #counted(work: Promise<ExecResult>): Promise<ExecResult> {
-    const { activity } = this.#deps;
-    activity.begin();
-    try {
-      return await work;
-    } finally {
-      activity.end();
-    }
   }
 
   /** The end of a computer is reported even if the engine does not answer. */

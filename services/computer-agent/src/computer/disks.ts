@@ -12,7 +12,6 @@ import { Locks, type Logger } from '@switchyard/service';
 import { isFileSystem } from '../docker/mounts.ts';
 import { type DiskFolder, openDiskFolder } from './disk-folder.ts';
 import { formatDisk, unmountDisk } from './disk-image.ts';
-import type { ExecActivity } from './exec-activity.ts';
 import { Spares } from './spares.ts';
 
 const IDLE_MS_DEFAULT = 60_000;
@@ -25,7 +24,6 @@ interface DisksOptions {
   readonly spares: number;
   /** How long the disk of a stopped computer stays mounted: mounting it again would slow a restart. */
   readonly idleMs?: number | undefined;
-  readonly activity: ExecActivity;
   readonly logger: Logger;
   /** When aborted, no disk is made ahead. */
   readonly killed?: AbortSignal | undefined;

@@ -21,7 +21,6 @@ import { Containers } from './containers.ts';
 import { openControlSockets } from './control-sockets.ts';
 import { openCpuWeights } from './cpu-weights.ts';
 import { openDisks } from './disks.ts';
-import { createExecActivity, type ExecActivity } from './exec-activity.ts';
 import { type DiskPolicy, HostFeatures } from './host-features.ts';
 import { ensureInitBinary } from './init-binary.ts';
 import { Preparation, type StandardImage } from './preparation.ts';
@@ -95,12 +94,11 @@ async function openParts(options: ComputerHostOptions) {
   const at = (name: string) => join(options.dataDirectory, name);
   await mkdir(options.dataDirectory, { recursive: true });
   const engine = await engineOf(options);
-  const activity = createExecActivity();
-  const storage = await openStorage(options, activity);
+  const storage = await openStorage(options);
   const useDisks = () => features.useDisks();
   const workspaces = await openWorkspaces(at('workspaces'), { disks: storage.disks, useDisks, logger });
 
-  const base = { ...storage, engine, activity, workspaces, logger };
+  const base = { ...storage, engine, workspaces, logger };
   const containers = new Containers(base);
   const probe = { image: standardImage.name, size: defaultSize, probeDirectory: at('mount-probe') };
   const features = new HostFeatures({ ...base, ...probe, containers, policy: options.disks });
@@ -166,7 +164,7 @@ async function engineOf(options: ComputerHostOptions) {
 }
 
 /** What is kept on this host's disk. */
-async function openStorage(options: ComputerHostOptions, activity: ExecActivity) {
+async function openStorage(options: ComputerHostOptions) {
   const { diskGb, logger, dataDirectory, warmPool, killed } = options;
   const at = (name: string) => join(dataDirectory, name);
   const [disks, slots, sockets, claims, systemDisks] = await Promise.all([
@@ -175,7 +173,6 @@ async function openStorage(options: ComputerHostOptions, activity: ExecActivity)
       diskGb,
       spares: warmPool,
       idleMs: options.diskIdleMs,
-      activity,
       logger,
       killed,
     }),

@@ -9,7 +9,6 @@ import { Container } from './container.ts';
 import { type Containers, newSlot, type StartedContainer } from './containers.ts';
 import type { CpuWeights } from './cpu-weights.ts';
 import type { Disks } from './disks.ts';
-import type { ExecActivity } from './exec-activity.ts';
 import type { HostFeatures } from './host-features.ts';
 import { Spares } from './spares.ts';
 import type { Workspaces } from './workspaces.ts';
@@ -39,7 +38,6 @@ interface ReservationsDeps {
   readonly poolSize: number;
   readonly pooledImage: string;
   readonly pooledSize: SizeMb;
-  readonly activity: ExecActivity;
   readonly cpuWeights: CpuWeights;
   readonly logger: Logger;
   readonly killed?: AbortSignal | undefined;

@@ -2,7 +2,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { makeLogger } from '@switchyard/service';
 import { afterEach, expect, test } from 'vitest';
-import { createExecActivity } from './exec-activity.ts';
 import { Spares } from './spares.ts';
 
 const PAUSE_MS = 500;
@@ -12,13 +11,13 @@ let pool: Spares<string>;
 afterEach(() => pool?.close());
 
 /** A pool of containers that are made in no time, and when each was. */
-function openPool(size: number, activity = createExecActivity()): number[] {
+function openPool(size: number): number[] {
   const madeAt: number[] = [];
   const make = async () => {
     madeAt.push(performance.now());
     return `container_${madeAt.length}`;
   };
-  pool = new Spares({ name: 'container', size, make, destroy: async () => {}, activity, logger });
+  pool = new Spares({ name: 'container', size, make, destroy: async () => {}, logger });
   pool.start();
   return madeAt;
 }

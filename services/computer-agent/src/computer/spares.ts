@@ -1,13 +1,10 @@
 // Things that take time to make, made ahead of need: started containers, mounted disks.
 //
-// They are replaced in the background, one at a time, shortly after the last claim and while no command runs; a limit
-// bounds this wait. Making a container uses a core for a quarter of a second, which would slow running commands and
-// the first command of the new computer.
+// They are replaced in the background, one at a time, shortly after the last claim. Making a container uses a core for
+// a quarter of a second, which would slow the first command of the new computer.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@switchyard/service';
-import type { ExecActivity } from './exec-activity.ts';
 
-const QUIET_WAIT_MS_MAX = 2_000;
 const RETRY_DELAY_MS = 5_000;
 /** Pause between the last claim and making the next one. */
 const REFILL_PAUSE_MS = 500;
@@ -22,7 +19,6 @@ interface SparesDeps<T> {
   readonly destroy: (spare: T) => Promise<void>;
   /** Resolves when a spare has become useless: it is destroyed and replaced. */
   readonly ended?: (spare: T) => Promise<void>;
-  readonly activity: ExecActivity;
   readonly logger: Logger;
   /** When aborted, nothing more is made. */
   readonly killed?: AbortSignal | undefined;
@@ -90,10 +86,9 @@ export class Spares<T> {
   }
 
   async #fill(isWanted: () => boolean): Promise<void> {
-    const { name, make, destroy, activity, logger } = this.#deps;
+    const { name, make, destroy, logger } = this.#deps;
     while (isWanted()) {
       await this.#pauseAfterClaim();
-      await activity.quiet(QUIET_WAIT_MS_MAX);
       if (!isWanted()) return;
       try {
         const spare = await make();

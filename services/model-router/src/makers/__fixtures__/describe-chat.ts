@@ -46,6 +46,9 @@ interface Answer {
   usage: unknown;
 }
 
+/** The part of the events that arrive. */
+const CUT_IN_THE_MIDDLE = 0.5;
+
 export function describeChat(maker: MakerDeclaration, cases: ChatCases): void {
   const { folder, model, answersOf = 'chat' } = cases;
   const answer = (name: FixtureName) => chatFixture(folder, `${answersOf}-${name}`);
@@ -76,6 +79,14 @@ export function describeChat(maker: MakerDeclaration, cases: ChatCases): void {
       const outcome = await call('language', { ...HELLO, tools: TOOLS, stream }, { model });
       expect(outcome.status).toBe(200);
       expect(stream ? readStream(outcome) : readWhole(outcome)).toMatchObject(expected);
+    }),
+  );
+
+  const streams = Object.keys(cases.answers).filter((name) => name.endsWith('stream'));
+  test.each(streams)('the answer "%s" is not whole when it is cut in its middle', (name) =>
+    withMaker(maker, [chatFixture(folder, `${answersOf}-${name}`, CUT_IN_THE_MIDDLE)], async ({ call }) => {
+      const cut = call('language', { ...HELLO, tools: TOOLS, stream: true }, { model });
+      await expect(cut).rejects.toThrow();
     }),
   );
 

@@ -63,10 +63,12 @@ interface StreamFixture extends Fixture {
   named?: boolean;
 }
 
-export function chatFixture(folder: string, name: string): Fixture {
+/** @param share of the events of a stream, from its beginning */
+export function chatFixture(folder: string, name: string, share = 1): Fixture {
   const { events, named, ...given } = fixture(folder, name) as StreamFixture;
   if (!events) return given;
   const text = events
+    .slice(0, Math.floor(share * events.length))
     .map((event) => {
       const data = typeof event === 'string' ? event : JSON.stringify(event);
       const line = named && typeof event === 'object' ? `event: ${event.type}\n` : '';

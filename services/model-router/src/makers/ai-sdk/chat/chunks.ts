@@ -11,6 +11,8 @@ import { toUsage } from './usage.ts';
 
 type Part<Type> = Extract<LanguageModelV4StreamPart, { type: Type }>;
 
+const INTERRUPTED = { unified: 'interrupted', raw: undefined } as const;
+
 /** Converts the parts of one stream to chunks, in order. */
 export class ChunkMaker {
   readonly #frame: CompletionFrame;
@@ -138,15 +140,17 @@ export class ChunkMaker {
   }
 
   #finish({ finishReason, usage, providerMetadata }: Part<'finish'>): object[] {
+    const { unified, raw } = finishReason;
+    // Some packages do not notice that a stream was cut: then there is no reason of the maker's.
+    const reason = toFinishReason(unified === 'other' && raw === undefined ? INTERRUPTED : finishReason);
     this.#finished = true;
-    const reason = this.#refused ? 'stop' : toFinishReason(finishReason);
     const counted = toUsage(usage, this.#chatOptions);
     const logprobs = providerMetadata?.openai?.logprobs;
     const choice = {
       index: 0,
       delta: {},
       ...(logprobs && { logprobs: { content: logprobs, refusal: null } }),
-      finish_reason: reason,
+      finish_reason: this.#refused ? 'stop' : reason,
     };
     const last = { ...this.#head(), choices: [choice] };
     return counted ? [last, { ...this.#head(), choices: [], usage: counted }] : [last];

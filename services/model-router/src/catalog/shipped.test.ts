@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import { type CatalogModel, catalogFile } from '@switchyard/contracts';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import router from '../../package.json' with { type: 'json' };
 import { refusalOf, refusalOfTranscription } from '../calls/model-limits.ts';
 import { ADAPTERS, AI_SDK_MAKERS } from '../makers/registry.ts';
 import { loadCatalog } from './catalog.ts';
@@ -111,10 +112,10 @@ describe('upstreams', () => {
     packages.set(adapter, types);
     return types;
   };
-  /** An OpenAI-compatible upstream has no package. */
+  /** An OpenAI-compatible upstream has no package, nor has a maker whose adapter is all ours. */
   const withPackage = ofMakers.map((model) => ({
     ...model,
-    upstreams: model.upstreams.filter(({ adapter }) => adapter !== 'openai-compatible'),
+    upstreams: model.upstreams.filter(({ adapter }) => `@ai-sdk/${adapter}` in router.dependencies),
   }));
 
   it.each(named(withPackage))('%s has a name that its provider package knows', (id, { upstreams }) => {
@@ -195,6 +196,11 @@ describe('docs/catalog.md', () => {
     );
     expect(blocks.length).toBeGreaterThan(1);
     for (const block of blocks) expect(catalogFile.safeParse(block)).toMatchObject({ success: true });
+  });
+
+  it('is followed by the file to copy for a new maker', () => {
+    const yaml = readFileSync(join(import.meta.dirname, '../makers/example/example.yaml'), 'utf8');
+    expect(catalogFile.safeParse(parse(yaml))).toMatchObject({ success: true });
   });
 });
 

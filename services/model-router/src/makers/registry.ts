@@ -1,42 +1,17 @@
-// The list of all makers that the catalog may name as an `adapter`. An adapter that uses the AI SDK has its declaration
-// in its own folder; see ../../../../docs/adding-a-maker.md.
+// The makers that the catalog may name as an `adapter`, and what it knows of each.
 import { MODEL_TYPES, type ModelType } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
 import type { Adapter } from '../catalog/catalog.ts';
 import { createMakersAgent } from '../http/makers-agent.ts';
 import { aiSdkMaker } from './ai-sdk/ai-sdk-maker.ts';
 import type { MakerDeclaration } from './ai-sdk/declaration.ts';
-import { anthropic } from './anthropic/index.ts';
-import { blackForestLabs } from './black-forest-labs/index.ts';
-import { cohere } from './cohere/index.ts';
-import { deepgram } from './deepgram/index.ts';
-import { elevenlabs } from './elevenlabs/index.ts';
-import { fal } from './fal/index.ts';
-import { google } from './google/index.ts';
 import { localModels } from './local.ts';
 import type { Maker, MakerDeps } from './maker.ts';
-import { mistral } from './mistral/index.ts';
-import { openai } from './openai/index.ts';
+import * as makers from './makers.ts';
 import { openAiCompatible } from './openai-compatible.ts';
-import { replicate } from './replicate/index.ts';
-import { voyage } from './voyage/index.ts';
-import { xai } from './xai/index.ts';
 
 /** Makers whose models have the interface of the AI SDK, most by its provider packages. */
-export const AI_SDK_MAKERS: readonly MakerDeclaration[] = [
-  openai,
-  anthropic,
-  google,
-  mistral,
-  xai,
-  cohere,
-  voyage,
-  elevenlabs,
-  deepgram,
-  blackForestLabs,
-  fal,
-  replicate,
-];
+export const AI_SDK_MAKERS: readonly MakerDeclaration[] = Object.values(makers);
 
 const types = Object.keys(MODEL_TYPES) as ModelType[];
 

@@ -501,6 +501,16 @@ describe('a streamed answer', () => {
     expect(pass(`${chunk('a')}\n\n${finished}\n\n`, 1000).text.endsWith('data: [DONE]\n\n')).toBe(true);
   });
 
+  test.each(['data: [DONE]', 'data: [DONE]\n', 'data:[DONE]\r\n'])(
+    'has ended with %j, without a blank line',
+    (done) => {
+      const answer = new SseAnswer(model, { request: REQUEST, includeUsage: true });
+      answer.push(Buffer.from(`${chunk('a')}\n\n${finished}\n\n${done}`));
+      expect(answer.ended).toBe(true);
+      expect(answer.finish().last.toString().endsWith('}\n\ndata: [DONE]\n\n')).toBe(true);
+    },
+  );
+
   test('has its cost in an event of its own after a comment that was cut short', () => {
     const { text } = pass(`${chunk('a')}\n\ndata: [DONE]\n\n: bye`, 1000);
     const events = eventsOf(text);

@@ -5,6 +5,8 @@ import { UnusableAnswer } from '../makers/unusable-answer.ts';
 const EVENT_BYTES_MAX = 32 * 1024 * 1024;
 /** One less than the longest end of an event, which has three characters. */
 const SEAM_LENGTH = 2;
+/** The last event of a chat. Its blank line is not waited for: some servers send none, and keep the connection open. */
+const DONE = /^data: ?\[DONE\]\s*$/;
 
 export class WholeEvents {
   #rest = '';
@@ -18,6 +20,15 @@ export class WholeEvents {
 
   /** Returns the events that these bytes complete; '' for none. @throws UnusableAnswer for an event that does not end */
   push(bytes: Buffer): string {
+    const events = this.#split(bytes);
+    if (!DONE.test(this.#rest)) return events;
+    const done = `${this.#rest}\n\n`;
+    this.#rest = '';
+    this.#seam = '';
+    return events + done;
+  }
+
+  #split(bytes: Buffer): string {
     const text = bytes.toString('latin1');
     // Searches only the new bytes; otherwise each chunk would rescan an event that holds an image of many MB.
     const seam = this.#seam + text;

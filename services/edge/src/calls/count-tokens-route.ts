@@ -20,6 +20,7 @@ export function countTokensRoute(relay: CallRelay): Route {
     {
       method: 'POST',
       path: '/v1/messages/count_tokens',
+      operationId: 'countMessageTokens',
       permission: 'models:write',
       dialect: DIALECT,
       tag: 'Models',

@@ -49,6 +49,7 @@ interface ModelEndpoint {
   body: CheckedBodyName;
   dialect?: Dialect;
   path: string;
+  operationId: string;
   summary: string;
   /** The answer: JSON of this shape, or audio. */
   result: z.ZodType | 'audio';
@@ -65,11 +66,13 @@ interface ModelBody extends AskedModels {
 
 const ENDPOINTS: ModelEndpoint[] = [
   languageEndpoint('chat', {
+    operationId: 'createChatCompletion',
     summary: 'Chat with a language model (OpenAI’s shape; streams with `stream: true`)',
     result: chatCompletion,
     streamEvent: chatCompletionChunk,
   }),
   languageEndpoint('responses', {
+    operationId: 'createResponse',
     summary:
       'Ask a language model for a response (OpenAI’s Responses, stateless; streams with `stream: true`)',
     result: responsesResult,
@@ -78,11 +81,13 @@ const ENDPOINTS: ModelEndpoint[] = [
       'With `stream: true`: OpenAI’s typed events, numbered; the last one carries `response.usage.cost`',
   }),
   languageEndpoint('completions', {
+    operationId: 'createCompletion',
     summary: 'Complete a text with a language model (OpenAI’s legacy shape; streams with `stream: true`)',
     result: textCompletion,
     streamEvent: textCompletionChunk,
   }),
   languageEndpoint('messages', {
+    operationId: 'createMessage',
     summary: 'Send a message to a language model (Anthropic’s shape; streams with `stream: true`)',
     result: messagesAnswer,
     streamEvent: messagesEvent,
@@ -90,6 +95,7 @@ const ENDPOINTS: ModelEndpoint[] = [
   {
     ...sameBody('embedding'),
     path: '/v1/embeddings',
+    operationId: 'createEmbedding',
     summary: 'Turn texts into vectors (OpenAI’s shape)',
     result: embeddingsResult,
     streams: false,
@@ -97,6 +103,7 @@ const ENDPOINTS: ModelEndpoint[] = [
   {
     ...sameBody('image'),
     path: '/v1/images/generations',
+    operationId: 'createImage',
     summary: 'Draw images (OpenAI’s shape, base64 only); each image is charged',
     result: imagesResult,
     streams: false,
@@ -104,6 +111,7 @@ const ENDPOINTS: ModelEndpoint[] = [
   {
     ...sameBody('speech'),
     path: '/v1/audio/speech',
+    operationId: 'createSpeech',
     summary: 'Speak a text; the sound streams as it comes, its cost is in X-Service-Cost',
     result: 'audio',
     streams: false,
@@ -111,13 +119,17 @@ const ENDPOINTS: ModelEndpoint[] = [
   {
     ...sameBody('decision'),
     path: '/v1/decisions',
+    operationId: 'createDecision',
     summary: 'Answer questions about a situation, each with a probability',
     result: decisionsResult,
     streams: false,
   },
-  ...['/v1/rerank', '/v2/rerank'].map((path) => ({
+  ...[
+    { path: '/v1/rerank', operationId: 'rerank' },
+    { path: '/v2/rerank', operationId: 'rerankV2' },
+  ].map((version) => ({
     ...sameBody('rerank'),
-    path,
+    ...version,
     summary: 'Order documents by their relevance to a query, best first (Cohere’s and Jina’s shape)',
     result: rerankResult,
     streams: false,
@@ -126,7 +138,7 @@ const ENDPOINTS: ModelEndpoint[] = [
 
 function languageEndpoint(
   dialect: Dialect & CheckedBodyName,
-  described: Pick<ModelEndpoint, 'summary' | 'result' | 'streamDescription' | 'streamEvent'>,
+  described: Pick<ModelEndpoint, 'operationId' | 'summary' | 'result' | 'streamDescription' | 'streamEvent'>,
 ): ModelEndpoint {
   const { path } = DIALECTS[dialect];
   return { type: 'language', body: dialect, dialect, path, streams: true, ...described };
@@ -138,11 +150,13 @@ function sameBody<T extends ModelType & CheckedBodyName>(type: T): { type: T; bo
 
 export function modelCallRoutes(relay: CallRelay): Route[] {
   const calls = ENDPOINTS.map((endpoint) => {
-    const { type, body, dialect, path, summary, result, streams, streamDescription, streamEvent } = endpoint;
+    const { type, body, dialect, path, operationId, summary, result, streams } = endpoint;
+    const { streamDescription, streamEvent } = endpoint;
     return rawRoute(
       {
         method: 'POST',
         path,
+        operationId,
         permission: 'models:write',
         billable: true,
         ...(dialect ? { dialect } : {}),

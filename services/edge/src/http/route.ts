@@ -7,6 +7,8 @@ export interface RouteDescription {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
   /** In OpenAPI's notation: /v1/keys/{id}. */
   path: string;
+  /** Its name in the OpenAPI document, which generators give to its function. Operational routes have none. */
+  operationId?: string;
   /** The path's last parameter, if it takes the rest of the path with all slashes, since an id may contain some. */
   restParam?: string;
   /** The route also matches the path without the rest and its slash. */

@@ -11,7 +11,6 @@ import type { z } from 'zod';
 import { JSON_DEPTH_MAX, JSON_NODES_MAX, JSON_VALUES_MAX } from '../http/json-bounds.ts';
 import { SMALL_BODY_BYTES_MAX } from '../http/limits.ts';
 import { permissionsOf, type RouteDescription, takesIdempotencyKey } from '../http/route.ts';
-import { operationIdOf } from './operation-ids.ts';
 import { CALLER_HEADERS } from './request-headers.ts';
 import {
   costHeader,
@@ -74,11 +73,13 @@ export function openApiDocument(routes: readonly RouteDescription[]): Record<str
   });
 }
 
+/** @throws Error for an operation without a name: the edge does not start with one. */
 function operation(route: RouteDescription, schemas: Schemas): Record<string, unknown> {
-  const { request, response } = route;
+  const { method, path, operationId, request, response } = route;
+  if (operationId === undefined) throw new Error(`${method} ${path} has no operationId`);
   return {
     tags: [route.tag],
-    operationId: operationIdOf(route.method, route.path),
+    operationId,
     summary: route.summary,
     description: [route.description, repeatNote(route), permissionNote(route)].filter(Boolean).join('\n\n'),
     security: securityOf(route),

@@ -25,12 +25,14 @@ export function accountRoutes(bus: Bus): Route[] {
     read('account.get', {
       method: 'GET',
       path: '/v1/account',
+      operationId: 'getAccount',
       summary: 'How your org pays, what it has spent, and what is left of its credits',
       answer: 'The account',
     }),
     read('account.audit', {
       method: 'GET',
       path: '/v1/account/audit',
+      operationId: 'auditAccount',
       summary:
         'The last day of your bill, added up from the ledger, from Logs and from Usage: the drift is 0',
       answer: 'The sums, and by how much they differ',
@@ -40,6 +42,7 @@ export function accountRoutes(bus: Bus): Route[] {
         ...MAY_CHANGE,
         method: 'PATCH',
         path: '/v1/account',
+        operationId: 'updateAccount',
         summary: 'Change how your org pays, or what it may spend in a month',
         request: { body: updateAccountRequest },
         response: { status: 200, description: 'The account as it is now', body: accountObject },
@@ -53,6 +56,7 @@ export function accountRoutes(bus: Bus): Route[] {
     change('credits.create', {
       method: 'POST',
       path: '/v1/credits',
+      operationId: 'createCredit',
       summary: 'Grant credits to your org: a prepaid org spends them, and is refused when they are used up',
       repeatable: false, // a repeat without an Idempotency-Key would grant the credits twice
       status: 201,
@@ -63,6 +67,7 @@ export function accountRoutes(bus: Bus): Route[] {
         ...MAY_CHANGE,
         method: 'POST',
         path: '/v1/refunds',
+        operationId: 'createRefund',
         summary: 'Give a charge back, in whole or in part: never more than is left of it',
         request: { body: createRefundRequest },
         repeatable: false, // a repeat without an Idempotency-Key would refund twice, if enough is left
@@ -80,6 +85,7 @@ export function accountRoutes(bus: Bus): Route[] {
         ...MAY_READ,
         method: 'GET',
         path: '/v1/audit-log',
+        operationId: 'listAuditLog',
         summary:
           'Who created, changed and revoked what, newest first: of all orgs for an operator, else of your own',
         request: { query: auditLogQuery },
@@ -98,6 +104,7 @@ export function accountRoutes(bus: Bus): Route[] {
     read('credits.list', {
       method: 'GET',
       path: '/v1/credits',
+      operationId: 'listCredits',
       summary: 'List the credits of your org, newest first',
       answer: 'The credits',
     }),

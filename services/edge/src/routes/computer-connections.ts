@@ -74,6 +74,7 @@ function portRoute(deps: ComputerConnectionRoutesDeps, method: RouteDescription[
     {
       method,
       path: '/v1/computers/{id}/ports/{port}/{path}',
+      operationId: `${method.toLowerCase()}ComputerPort`,
       restParam: 'path',
       restOptional: true,
       permission: 'computers:write',
@@ -100,6 +101,7 @@ function linkRoute(deps: ComputerConnectionRoutesDeps, method: RouteDescription[
     {
       method,
       path: '/v1/links/{token}/{path}',
+      operationId: `${method.toLowerCase()}ComputerLink`,
       restParam: 'path',
       restOptional: true,
       tag: COMPUTERS_TAG,
@@ -136,6 +138,7 @@ function terminalRoute(deps: ComputerConnectionRoutesDeps): Route {
     {
       method: 'GET',
       path: '/v1/computers/{id}/terminal',
+      operationId: 'openTerminal',
       permission: 'computers:write',
       tag: COMPUTERS_TAG,
       summary: 'A terminal, by WebSocket',

@@ -37,6 +37,7 @@ export function computerCreationRoutes(deps: ComputerCreationRoutesDeps): Route[
       {
         method: 'POST',
         path: '/v1/computers',
+        operationId: 'createComputer',
         permission: 'computers:write',
         billable: true,
         tag: 'Computers',

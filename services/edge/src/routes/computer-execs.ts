@@ -42,6 +42,7 @@ function execRoute(deps: ComputerExecRoutesDeps): Route {
     {
       method: 'POST',
       path: '/v1/computers/{id}/exec',
+      operationId: 'execInComputer',
       permission: 'computers:write',
       tag: COMPUTERS_TAG,
       summary: 'Run a shell command and wait for it; one that fails is a 200 with its exit code',
@@ -87,6 +88,7 @@ function listRoute({ bus, findHost }: ComputerExecRoutesDeps): Route {
     {
       method: 'GET',
       path: '/v1/computers/{id}/execs',
+      operationId: 'listExecs',
       permission: 'computers:read',
       tag: COMPUTERS_TAG,
       summary: 'Commands that run in a computer, and those whose result is kept',
@@ -107,6 +109,7 @@ function getRoute({ bus, findHost }: ComputerExecRoutesDeps): Route {
     {
       method: 'GET',
       path: '/v1/computers/{id}/execs/{exec_id}',
+      operationId: 'getExec',
       permission: 'computers:read',
       tag: COMPUTERS_TAG,
       summary: 'One command, and its result if it is kept',

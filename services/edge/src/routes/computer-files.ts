@@ -42,6 +42,7 @@ export function computerFileRoutes(deps: ComputerFileRoutesDeps): Route[] {
       {
         method: 'GET',
         path: PATH,
+        operationId: 'readComputerFile',
         permission: 'computers:read',
         tag: COMPUTERS_TAG,
         summary: 'The bytes of a file of /workspace, or what is in a folder',
@@ -65,6 +66,7 @@ export function computerFileRoutes(deps: ComputerFileRoutesDeps): Route[] {
       {
         method: 'PUT',
         path: PATH,
+        operationId: 'writeComputerFile',
         permission: 'computers:write',
         tag: COMPUTERS_TAG,
         summary: 'Write a file of /workspace',
@@ -94,6 +96,7 @@ export function computerFileRoutes(deps: ComputerFileRoutesDeps): Route[] {
       {
         method: 'DELETE',
         path: PATH,
+        operationId: 'deleteComputerFile',
         permission: 'computers:write',
         tag: COMPUTERS_TAG,
         summary: 'Delete a file or folder of /workspace',

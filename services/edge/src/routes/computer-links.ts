@@ -43,6 +43,7 @@ function createLinkRoute(deps: ComputerLinkRoutesDeps): Route {
     {
       method: 'POST',
       path: '/v1/computers/{id}/links',
+      operationId: 'createComputerLink',
       permission: 'computers:write',
       tag: COMPUTERS_TAG,
       summary: 'An address of a port or a terminal that needs no key, for a browser',
@@ -70,6 +71,7 @@ function desktopRoute(deps: ComputerLinkRoutesDeps): Route {
     {
       method: 'POST',
       path: '/v1/computers/{id}/desktop',
+      operationId: 'startDesktop',
       permission: 'computers:write',
       tag: COMPUTERS_TAG,
       summary: 'Start the desktop, and where a browser sees it',

@@ -35,6 +35,7 @@ export function computerRoutes(deps: ComputerRoutesDeps): Route[] {
     read('computers.list', {
       method: 'GET',
       path: '/v1/computers',
+      operationId: 'listComputers',
       summary: 'List the computers of your org',
       answer: 'The computers',
       errors: ['no_capacity'],
@@ -42,6 +43,7 @@ export function computerRoutes(deps: ComputerRoutesDeps): Route[] {
     read('computers.get', {
       method: 'GET',
       path: '/v1/computers/{id}',
+      operationId: 'getComputer',
       summary: 'One computer',
       params: computerParams,
       computerParam: 'id',
@@ -66,6 +68,7 @@ function optionsRoute({ bus, spending }: ComputerRoutesDeps): Route {
     {
       method: 'GET',
       path: '/v1/computers/options',
+      operationId: 'getComputerOptions',
       permission: 'computers:read',
       tag: COMPUTERS_TAG,
       summary: 'Sizes, limits, images and prices',
@@ -87,6 +90,7 @@ function lifecycleRoute(
     {
       method: 'POST',
       path: `/v1/computers/{id}/${verb}`,
+      operationId: `${verb}Computer`,
       permission: 'computers:write',
       ...(verb === 'start' ? { billable: true } : {}),
       tag: COMPUTERS_TAG,
@@ -125,6 +129,7 @@ function deleteRoute({ bus }: ComputerRoutesDeps): Route {
     {
       method: 'DELETE',
       path: '/v1/computers/{id}',
+      operationId: 'deleteComputer',
       permission: 'computers:write',
       tag: COMPUTERS_TAG,
       summary: 'Delete a computer and its files',
@@ -148,6 +153,7 @@ function metricsRoute({ bus, findHost }: ComputerRoutesDeps): Route {
     {
       method: 'GET',
       path: '/v1/computers/{id}/metrics',
+      operationId: 'getComputerMetrics',
       permission: 'computers:read',
       tag: COMPUTERS_TAG,
       summary: 'What a running computer uses: processor, memory, disk, network, processes',
@@ -167,6 +173,7 @@ function uploadRoute({ bus, enabled }: ComputerRoutesDeps): Route {
     {
       method: 'POST',
       path: '/v1/computers/{id}/upload',
+      operationId: 'uploadToComputer',
       permission: 'computers:write',
       tag: COMPUTERS_TAG,
       summary: 'Copy a stored file into /workspace of a running computer',

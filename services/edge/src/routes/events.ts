@@ -36,6 +36,7 @@ export function eventRoutes(deps: EventRoutesDeps): Route[] {
       {
         method: 'GET',
         path: '/v1/events',
+        operationId: 'streamEvents',
         permission: 'usage:read',
         tag: 'Events',
         summary: 'The events of your org as they happen, as server-sent events',

@@ -38,6 +38,7 @@ export function fileRoutes(deps: FileRoutesDeps): Route[] {
       {
         method: 'POST',
         path: '/v1/files',
+        operationId: 'createFile',
         permission: 'storage:write',
         tag: TAG,
         summary: 'Store a file',
@@ -60,12 +61,14 @@ export function fileRoutes(deps: FileRoutesDeps): Route[] {
     read('files.list', {
       method: 'GET',
       path: '/v1/files',
+      operationId: 'listFiles',
       summary: 'List the files of your org, newest first',
       answer: 'A page of files',
     }),
     read('files.get', {
       method: 'GET',
       path: '/v1/files/{id}',
+      operationId: 'getFile',
       summary: 'One file: its name, type, length and digest',
       params,
       answer: 'The file',
@@ -75,6 +78,7 @@ export function fileRoutes(deps: FileRoutesDeps): Route[] {
       {
         method: 'GET',
         path: '/v1/files/{id}/content',
+        operationId: 'getFileContent',
         permission: 'storage:read',
         tag: TAG,
         summary: 'The bytes of a file',
@@ -95,6 +99,7 @@ export function fileRoutes(deps: FileRoutesDeps): Route[] {
     write('files.delete', {
       method: 'DELETE',
       path: '/v1/files/{id}',
+      operationId: 'deleteFile',
       summary: 'Delete a file',
       params,
       answer: 'The file is gone',

@@ -18,6 +18,7 @@ export function keyRoutes(bus: Bus): Route[] {
     operation('keys.create', {
       method: 'POST',
       path: '/v1/keys',
+      operationId: 'createKey',
       summary: 'Make an API key; the answer is the only place that ever shows it',
       repeatable: false, // a repeat would make a second key
       status: 201,
@@ -26,6 +27,7 @@ export function keyRoutes(bus: Bus): Route[] {
     operation('keys.list', {
       method: 'GET',
       path: '/v1/keys',
+      operationId: 'listKeys',
       summary: 'List the keys of your org',
       answer: 'The keys, without their secrets',
     }),
@@ -34,6 +36,7 @@ export function keyRoutes(bus: Bus): Route[] {
         ...COMMON,
         method: 'GET',
         path: '/v1/keys/{id}',
+        operationId: 'getKey',
         summary: 'One key, and what it has spent in the interval of its limit',
         request: { params },
         response: { status: 200, description: 'The key, without its secret', body: keyWithSpending },
@@ -45,6 +48,7 @@ export function keyRoutes(bus: Bus): Route[] {
       {
         method: 'GET',
         path: '/v1/key',
+        operationId: 'getOwnKey',
         permission: 'any',
         tag: 'Keys',
         summary: 'The key of this request: its org, what it may do, and what it has spent',
@@ -57,6 +61,7 @@ export function keyRoutes(bus: Bus): Route[] {
     operation('keys.update', {
       method: 'PATCH',
       path: '/v1/keys/{id}',
+      operationId: 'updateKey',
       summary: 'Change a key: what is left out stays as it is, null takes a limit away',
       params,
       answer: 'The key as it is now',
@@ -65,6 +70,7 @@ export function keyRoutes(bus: Bus): Route[] {
     operation('keys.rotate', {
       method: 'POST',
       path: '/v1/keys/{id}/rotate',
+      operationId: 'rotateKey',
       summary: 'Give a key a new secret; the former one is accepted until a grace period ends',
       params,
       answer: 'The key, with its new secret',
@@ -73,6 +79,7 @@ export function keyRoutes(bus: Bus): Route[] {
     operation('keys.delete', {
       method: 'DELETE',
       path: '/v1/keys/{id}',
+      operationId: 'deleteKey',
       summary: 'Revoke a key; every edge refuses it within a second',
       params,
       answer: 'The key is gone',

@@ -51,6 +51,7 @@ export function modelRoutes({ bus, spending }: ModelRoutesDeps): Route[] {
       {
         method: 'GET',
         path: '/v1/models',
+        operationId: 'listModels',
         permission: 'any',
         tag: 'Models',
         summary: 'List the models of the catalog that the key may use',
@@ -66,6 +67,7 @@ export function modelRoutes({ bus, spending }: ModelRoutesDeps): Route[] {
       {
         method: 'GET',
         path: '/v1/models/{maker}/{name}',
+        operationId: 'getModel',
         restParam: 'name',
         permission: 'any',
         tag: 'Models',
@@ -80,6 +82,7 @@ export function modelRoutes({ bus, spending }: ModelRoutesDeps): Route[] {
       {
         method: 'GET',
         path: '/v1/models/{model}',
+        operationId: 'getModelByEncodedId',
         permission: 'any',
         tag: 'Models',
         summary: 'One model, its id with the slash encoded, as OpenAI’s clients ask for it',

@@ -26,6 +26,7 @@ export function orgRoutes(bus: Bus): Route[] {
     operation('orgs.create', {
       method: 'POST',
       path: '/v1/orgs',
+      operationId: 'createOrg',
       summary: 'Make an org; the answer is the only place that ever shows its first key',
       repeatable: false, // a repeat without an Idempotency-Key would make a second org
       status: 201,
@@ -34,12 +35,14 @@ export function orgRoutes(bus: Bus): Route[] {
     operation('orgs.list', {
       method: 'GET',
       path: '/v1/orgs',
+      operationId: 'listOrgs',
       summary: 'List all orgs, by id',
       answer: 'The orgs',
     }),
     operation('orgs.get', {
       method: 'GET',
       path: '/v1/orgs/{id}',
+      operationId: 'getOrg',
       summary: 'One org',
       params,
       answer: 'The org',
@@ -48,6 +51,7 @@ export function orgRoutes(bus: Bus): Route[] {
     operation('orgs.update', {
       method: 'PATCH',
       path: '/v1/orgs/{id}',
+      operationId: 'updateOrg',
       summary: 'Change an org, suspend or restore it: what is left out stays as it is',
       params,
       answer: 'The org as it is now',
@@ -56,6 +60,7 @@ export function orgRoutes(bus: Bus): Route[] {
     operation('orgs.delete', {
       method: 'DELETE',
       path: '/v1/orgs/{id}',
+      operationId: 'deleteOrg',
       summary: `Suspend an org at once, and remove its data after ${DELETED_ORG_DAYS} days; its bill is kept`,
       params,
       answer: 'The org, and when its data are removed',
@@ -64,6 +69,7 @@ export function orgRoutes(bus: Bus): Route[] {
     operation('orgs.keys.create', {
       method: 'POST',
       path: '/v1/orgs/{id}/keys',
+      operationId: 'createOrgKey',
       summary: 'Make an API key of an org; the answer is the only place that ever shows it',
       repeatable: false, // a repeat would make a second key
       params,
@@ -83,6 +89,7 @@ function moneyRoutes(bus: Bus): Route[] {
         ...COMMON,
         method: 'GET',
         path: '/v1/orgs/{id}/account',
+        operationId: 'getOrgAccount',
         summary: 'How an org pays, what it has spent, and what is left of its credits',
         request: { params },
         response: { status: 200, description: 'The account', body: accountObject },
@@ -98,6 +105,7 @@ function moneyRoutes(bus: Bus): Route[] {
         ...COMMON,
         method: 'GET',
         path: '/v1/orgs/{id}/usage',
+        operationId: 'getOrgUsage',
         summary: 'What an org used and what it cost',
         request: { params, query: usageHttpQuery },
         response: { status: 200, description: 'The report', body: usageReport, asText: AS_TEXT },
@@ -114,6 +122,7 @@ function moneyRoutes(bus: Bus): Route[] {
         ...COMMON,
         method: 'POST',
         path: '/v1/orgs/{id}/credits',
+        operationId: 'createOrgCredit',
         summary: 'Grant credits to an org: a prepaid org spends them, and is refused when they are used up',
         request: { params, body: createCreditRequest },
         repeatable: false, // a repeat without an Idempotency-Key would grant the credits twice
@@ -130,6 +139,7 @@ function moneyRoutes(bus: Bus): Route[] {
         ...COMMON,
         method: 'POST',
         path: '/v1/orgs/{id}/refunds',
+        operationId: 'createOrgRefund',
         summary: 'Give a charge of an org back, in whole or in part: never more than is left of it',
         request: { params, body: createRefundRequest },
         repeatable: false, // a repeat without an Idempotency-Key would refund twice, if enough is left

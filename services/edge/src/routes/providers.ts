@@ -12,12 +12,14 @@ export function providerRoutes(bus: Bus): Route[] {
     operation('providers.list', {
       method: 'GET',
       path: '/v1/providers',
+      operationId: 'listProviders',
       summary: 'List the makers, whether each has an API key, and from where; never the key',
       answer: 'The makers',
     }),
     operation('providers.set', {
       method: 'PUT',
       path: '/v1/providers/{maker}',
+      operationId: 'setProvider',
       summary: 'Set the API key of a maker: calls use it at once, in place of the environment’s',
       params,
       answer: 'The maker as it is now',
@@ -26,6 +28,7 @@ export function providerRoutes(bus: Bus): Route[] {
     operation('providers.delete', {
       method: 'DELETE',
       path: '/v1/providers/{maker}',
+      operationId: 'deleteProviderKey',
       summary: 'Remove the API key that was set: calls use the environment’s again',
       params,
       answer: 'What was removed',

@@ -39,6 +39,7 @@ function signInRoute(deps: SessionRoutesDeps): Route {
     {
       method: 'POST',
       path: '/v1/session',
+      operationId: 'createSession',
       tag: TAG,
       summary: 'Sign a browser in, with an API key as Bearer or with the token of a sign-in link',
       description: `The session is an HttpOnly cookie and lasts ${SESSION_HOURS} hours, at most as long as its key. Without \`Authorization\` the body has the token.`,
@@ -73,6 +74,7 @@ function currentSessionRoute({ sessions }: SessionRoutesDeps): Route {
     {
       method: 'GET',
       path: '/v1/session',
+      operationId: 'getSession',
       tag: TAG,
       summary: 'The session of the cookie, with its CSRF token: after a reload of the page',
       description: 'Takes any value of `X-Switchyard-Csrf`, a header that only our own pages can send.',
@@ -93,6 +95,7 @@ function signOutRoute(deps: SessionRoutesDeps): Route {
     {
       method: 'DELETE',
       path: '/v1/session',
+      operationId: 'deleteSession',
       tag: TAG,
       summary: 'Sign out: the cookie is refused from now on',
       response: { status: 200, description: 'The session has ended', body: endedSession },
@@ -113,6 +116,7 @@ function signInLinkRoute({ sessions, publicUrl }: SessionRoutesDeps): Route {
     {
       method: 'POST',
       path: '/v1/session/links',
+      operationId: 'createSignInLink',
       permission: 'any',
       tag: TAG,
       summary: 'A link that signs a browser in to the console as your key, once and within ten minutes',

@@ -21,6 +21,7 @@ export function statementRoutes(bus: Bus): Route[] {
     operation('statements.list', {
       method: 'GET',
       path: '/v1/statements',
+      operationId: 'listStatements',
       summary: 'List the months of your org that have something in them, newest first',
       answer: 'The months, with their sums',
     }),
@@ -28,6 +29,7 @@ export function statementRoutes(bus: Bus): Route[] {
       {
         method: 'GET',
         path: '/v1/statements/{month}',
+        operationId: 'getStatement',
         ...COMMON,
         summary: 'What a month came to, line by line; two days after its end it never changes again',
         request: { params: monthParams, query: statementHttpQuery },
@@ -41,6 +43,7 @@ export function statementRoutes(bus: Bus): Route[] {
     operation('statements.events', {
       method: 'GET',
       path: '/v1/statements/{month}/lines/{line}',
+      operationId: 'listStatementEvents',
       summary: 'The rows of the ledger that a line of a statement is the sum of, in their order',
       params: lineParams,
       answer: 'The rows',

@@ -36,6 +36,7 @@ export function usageRoutes(deps: UsageRoutesDeps): Route[] {
       {
         method: 'GET',
         path: '/v1/usage',
+        operationId: 'getUsage',
         permission: 'usage:read',
         tag: TAG,
         summary: 'What was used and what it cost; every answered call and ended minute is in it',
@@ -48,6 +49,7 @@ export function usageRoutes(deps: UsageRoutesDeps): Route[] {
       {
         method: 'GET',
         path: '/v1/logs',
+        operationId: 'listLogs',
         permission: 'usage:read',
         tag: TAG,
         summary: 'Every call and every minute of a computer, newest first',
@@ -62,6 +64,7 @@ export function usageRoutes(deps: UsageRoutesDeps): Route[] {
       {
         method: 'GET',
         path: '/v1/logs/{request_id}',
+        operationId: 'getLog',
         permission: 'usage:read',
         tag: TAG,
         summary: 'One call, with every attempt that was made',

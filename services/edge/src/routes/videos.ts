@@ -47,6 +47,7 @@ const CREATE_TIMEOUT_MS = 240_000;
 const START_VIDEO = {
   method: 'POST',
   path: '/v1/videos/generations',
+  operationId: 'createVideo',
   permission: 'models:write',
   billable: true,
   tag: TAG,
@@ -73,6 +74,7 @@ const START_VIDEO = {
 const LIST_VIDEOS = {
   method: 'GET',
   path: '/v1/videos',
+  operationId: 'listVideos',
   permission: 'models:write',
   tag: TAG,
   summary: 'List videos',
@@ -84,6 +86,7 @@ const LIST_VIDEOS = {
 const GET_VIDEO = {
   method: 'GET',
   path: '/v1/videos/{id}',
+  operationId: 'getVideo',
   permission: 'models:write',
   tag: TAG,
   summary: 'One video',
@@ -97,6 +100,7 @@ const GET_VIDEO = {
 const GET_CONTENT = {
   method: 'GET',
   path: '/v1/videos/{id}/content',
+  operationId: 'getVideoContent',
   tag: TAG,
   summary: 'The bytes of a video',
   description:
@@ -147,6 +151,7 @@ export function videoRoutes(deps: VideoRoutesDeps): Route[] {
     operation('videos.delete', {
       method: 'DELETE',
       path: '/v1/videos/{id}',
+      operationId: 'deleteVideo',
       summary: 'Delete a video',
       description:
         'With its result. A job that no maker had yet is given back; one that a maker had is stopped there where that can be, and stays charged.',

@@ -14,6 +14,7 @@ export function webhookRoutes(bus: Bus): Route[] {
     operation('webhooks.create', {
       method: 'POST',
       path: '/v1/webhooks',
+      operationId: 'createWebhook',
       summary: 'Have events sent to a URL; the answer alone shows the secret',
       repeatable: false, // a repeat would make a second webhook
       alsoNeeds: 'usage:read',
@@ -24,24 +25,28 @@ export function webhookRoutes(bus: Bus): Route[] {
     operation('webhooks.list', {
       method: 'GET',
       path: '/v1/webhooks',
+      operationId: 'listWebhooks',
       summary: 'List the webhooks of your org, with their state',
       answer: 'The webhooks',
     }),
     operation('signing-secret.get', {
       method: 'GET',
       path: '/v1/webhooks/signing_secret',
+      operationId: 'getSigningSecret',
       summary: 'The secret that signs what is sent to a callback_url',
       answer: 'The secret',
     }),
     operation('signing-secret.rotate', {
       method: 'POST',
       path: '/v1/webhooks/signing_secret/rotate',
+      operationId: 'rotateSigningSecret',
       summary: 'A new secret for callback_urls; the former one signs along for 24 hours',
       answer: 'The new secret',
     }),
     operation('webhooks.get', {
       method: 'GET',
       path: '/v1/webhooks/{id}',
+      operationId: 'getWebhook',
       summary: 'A webhook and its state: the last error, and why it was disabled',
       params,
       answer: 'The webhook',
@@ -50,6 +55,7 @@ export function webhookRoutes(bus: Bus): Route[] {
     operation('webhooks.update', {
       method: 'PATCH',
       path: '/v1/webhooks/{id}',
+      operationId: 'updateWebhook',
       summary: 'Change a webhook, or enable one that was disabled',
       alsoNeeds: 'usage:read',
       params,
@@ -59,6 +65,7 @@ export function webhookRoutes(bus: Bus): Route[] {
     operation('webhooks.rotate', {
       method: 'POST',
       path: '/v1/webhooks/{id}/rotate',
+      operationId: 'rotateWebhookSecret',
       summary: 'A new secret; the former one signs along for 24 hours',
       params,
       answer: 'The webhook, with its new secret',
@@ -67,6 +74,7 @@ export function webhookRoutes(bus: Bus): Route[] {
     operation('webhooks.test', {
       method: 'POST',
       path: '/v1/webhooks/{id}/test',
+      operationId: 'testWebhook',
       summary: 'Send a test event now, also to a disabled webhook; it is not sent again',
       alsoNeeds: 'usage:read',
       params,
@@ -76,6 +84,7 @@ export function webhookRoutes(bus: Bus): Route[] {
     operation('webhooks.deliveries', {
       method: 'GET',
       path: '/v1/webhooks/{id}/deliveries',
+      operationId: 'listWebhookDeliveries',
       alsoNeeds: 'usage:read',
       summary: 'The last attempts to deliver to a webhook, newest first',
       params,
@@ -85,6 +94,7 @@ export function webhookRoutes(bus: Bus): Route[] {
     operation('webhooks.delete', {
       method: 'DELETE',
       path: '/v1/webhooks/{id}',
+      operationId: 'deleteWebhook',
       summary: 'Delete a webhook; nothing more is sent to it',
       params,
       answer: 'The webhook is gone',

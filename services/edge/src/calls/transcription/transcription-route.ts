@@ -31,6 +31,7 @@ export function transcriptionRoutes(deps: TranscriptionDeps): Route[] {
       {
         method: 'POST',
         path: '/v1/audio/transcriptions',
+        operationId: 'createTranscription',
         permission: 'models:write',
         billable: true,
         tag: 'Models',

@@ -34,6 +34,11 @@ const ANSWERS: Record<string, [status: number, body: string]> = {
 /** The messages of each chat. */
 const chats: string[][] = [];
 
+/** What each request for events is answered with; null: its connection is cut in the middle. */
+const eventStreams: (string | null)[] = [];
+/** The position after which each of them asked for events. */
+const eventsAsked: (string | null)[] = [];
+
 let server: Server;
 beforeAll(async () => {
   server = createServer(async (request, answer) => {
@@ -45,6 +50,15 @@ beforeAll(async () => {
         const error = { code: `code_${last}`, message: 'Refused.' };
         answer.writeHead(Number(last)).end(JSON.stringify({ error }));
       } else answer.end(streamOf({ choices: [{ delta: { content: 'heard' } }] }));
+      return;
+    }
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://server');
+    if (pathname === '/v1/events') {
+      eventsAsked.push(searchParams.get('since'));
+      const stream = eventStreams.shift();
+      answer.writeHead(200, { 'content-type': 'text/event-stream' });
+      if (stream === null) answer.write(': begun\n\n', () => answer.destroy());
+      else answer.end(stream);
       return;
     }
     const [status, body] = ANSWERS[`${request.method} ${request.url}`] ?? [404, '{}'];
@@ -130,6 +144,30 @@ test('a login is found when the address ends with a slash, or is then given as e
     SWITCHYARD_URL= SWITCHYARD_KEY= switchyard models`);
   expect(stderr).toBe('');
   expect(stdout).toBe('MODEL  TYPE  AVAILABLE  ENDPOINT\n'.repeat(2));
+});
+
+test('events are read on after the last one when the server ends the stream, until an error lasts', async () => {
+  const happened = (type: string) => JSON.stringify({ type, timestamp: '2026-01-01T00:00:00Z', data: {} });
+  const failure = (code: string) =>
+    `event: error\ndata: ${JSON.stringify({ type: 'error', error: { code, message: 'It ends.' } })}\n\n`;
+  eventStreams.push(
+    `id: 4.0\n\nid: 5.1\nevent: a.b\ndata: ${happened('a.b')}\n\n${failure('service_unavailable')}`,
+    null, // the connection is lost
+    failure('service_unavailable'),
+    `id: 7.1\nevent: c.d\ndata: ${happened('c.d')}\n\n`,
+    failure('invalid_api_key'),
+  );
+  const { code, stdout, stderr } = await run('switchyard --json events -f --type a.b,c.d');
+  expect({ code, stderr }).toEqual({ code: 1, stderr: 'invalid_api_key: It ends.\n' });
+  const lines = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(lines.map(({ type, position }) => [type, position])).toEqual([
+    ['a.b', '5.1'],
+    ['c.d', '7.1'],
+  ]);
+  expect(eventsAsked).toEqual([null, '5.1', '5.1', '5.1', '7.1']);
 });
 
 /** A conversation in a terminal: types each line at the prompt and waits for its answer. */

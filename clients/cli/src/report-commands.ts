@@ -1,12 +1,14 @@
 // `switchyard usage`, `logs`, `events` and `audit-log`.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { dataOf, type paths, type Switchyard, serverEvents } from '@switchyard/client';
+import { dataOf, type paths, type Switchyard, SwitchyardError, serverEvents } from '@switchyard/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { dollars, printJson, printLine, printTable, quantitiesText, wantsJson } from './print.ts';
 import { connect } from './settings.ts';
 
 type UsageQuery = NonNullable<paths['/v1/usage']['get']['parameters']['query']>;
 type LogsQuery = NonNullable<paths['/v1/logs']['get']['parameters']['query']>;
+type EventsQuery = NonNullable<paths['/v1/events']['get']['parameters']['query']>;
+type StreamedEvent = { type: string; timestamp: string; data: Record<string, unknown> };
 type LogEntry = paths['/v1/logs']['get']['responses'][200]['content']['application/json']['data'][number];
 
 type AuditLogQuery = NonNullable<paths['/v1/audit-log']['get']['parameters']['query']>;
@@ -22,6 +24,11 @@ interface LogsOptions
   json?: boolean;
 }
 
+interface EventsOptions extends EventsQuery {
+  follow?: boolean;
+  json?: boolean;
+}
+
 const GROUPS = ['model', 'type', 'maker', 'key', 'computer', 'status'];
 const INTERVALS = ['minute', 'hour', 'day', 'month'];
 /** A call is in Logs a moment after its end. */
@@ -30,6 +37,9 @@ const LOGS_POLL_MS = 2_000;
 const LATE_MS_MAX = 60_000;
 /** Rows that may have come between two looks. */
 const FOLLOW_ROWS_MAX = 1_000;
+/** Attempts in a row to read events on that bring none, and the pause before each: a restart takes less. */
+const EVENTS_RECONNECTS_MAX = 20;
+const EVENTS_RECONNECT_MS = 1_000;
 
 export function addReportCommands(program: Command): void {
   program
@@ -83,7 +93,7 @@ export function addReportCommands(program: Command): void {
     .option('--type <types>', 'only these, separated by commas: call.completed, computer.* …')
     .option('--computer <id>', 'only of this computer')
     .option('--since <position>', 'begin after this `position` of --json; 0: with all that are kept')
-    .action(async ({ follow: _, json, ...query }: { follow?: boolean; json?: boolean }, command: Command) => {
+    .action(async ({ follow: _, json: __, ...query }: EventsOptions, command: Command) => {
       await showEvents(await connect(), query, wantsJson(command));
     });
   addAuditLogCommand(program);
@@ -163,16 +173,36 @@ function logLine({
   return [at, status.padEnd(9), what.padEnd(24), dollars(cost).padEnd(13), took.padEnd(9), id].join('  ');
 }
 
-async function showEvents(sy: Switchyard, query: object, json: boolean): Promise<void> {
+/** Prints events until they cannot be read on: a server that restarts ends its streams. */
+async function showEvents(sy: Switchyard, query: EventsQuery, json: boolean): Promise<void> {
   const { eventLine } = await import('@switchyard/contracts'); // 0.3 s, which other commands need not wait for
-  const body = await dataOf(sy.api.GET('/v1/events', { params: { query }, parseAs: 'stream' }));
-  for await (const { id, event, data } of serverEvents(body)) {
-    if (event === 'error') throw new Error(JSON.parse(data).error?.message ?? data);
-    const happened = JSON.parse(data) as { type: string; timestamp: string; data: Record<string, unknown> };
-    if (json) printJson({ ...happened, position: id });
-    else
-      printLine(
-        [happened.timestamp, happened.type.padEnd(18), ...eventLine(happened.type, happened.data)].join('  '),
-      );
+  let { since } = query;
+  let failures = 0;
+  let hasBegun = false;
+  for (;;) {
+    try {
+      const asked = { ...query, ...(since === undefined ? {} : { since }) };
+      const body = await dataOf(sy.api.GET('/v1/events', { params: { query: asked }, parseAs: 'stream' }));
+      hasBegun = true;
+      for await (const { id, event, data } of serverEvents(body)) {
+        if (event === 'error') throw new SwitchyardError(JSON.parse(data).error);
+        const happened = JSON.parse(data) as StreamedEvent;
+        const { timestamp, type } = happened;
+        if (json) printJson({ ...happened, position: id });
+        else printLine([timestamp, type.padEnd(18), ...eventLine(type, happened.data)].join('  '));
+        since = id;
+        failures = 0;
+      }
+      throw new SwitchyardError({ code: 'service_unavailable', message: 'The stream of events ended.' });
+    } catch (error) {
+      if (!hasBegun || !isPassing(error) || failures >= EVENTS_RECONNECTS_MAX) throw error;
+    }
+    failures += 1;
+    await sleep(EVENTS_RECONNECT_MS);
   }
+}
+
+/** Whether reading on may succeed later: the connection was lost, or the server restarts. */
+function isPassing(error: unknown): boolean {
+  return error instanceof SwitchyardError ? error.code === 'service_unavailable' : error instanceof TypeError;
 }

@@ -63,6 +63,7 @@ export * from './session.ts';
 export * from './speech.ts';
 export * from './statements.ts';
 export * from './transcription.ts';
+export * from './unknown-model.ts';
 export * from './usage.ts';
 export * from './videos.ts';
 export * from './webhooks.ts';

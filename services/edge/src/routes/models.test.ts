@@ -79,6 +79,17 @@ test.each(['acme/none', 'acme/chat-1/more', 'ollama/hf.co/bartowski', 'acme/'])(
   },
 );
 
+test('a model’s name without its maker is 404 and says which model is meant', async () => {
+  const response = await get('/v1/models/chat-1');
+  expect(response.status).toBe(404);
+  expect(await response.json()).toMatchObject({
+    error: {
+      code: 'model_not_found',
+      message: 'No model is called chat-1. Did you mean acme/chat-1? GET /v1/models lists all models.',
+    },
+  });
+});
+
 test('another method under an id with slashes is 405 with the allowed methods', async () => {
   const response = await get(`/v1/models/${IDS[2]}`, 'DELETE');
   expect(response.status).toBe(405);

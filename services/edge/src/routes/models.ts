@@ -7,8 +7,8 @@ import {
   modelObject,
   modelType,
   pageFrom,
-  ServiceError,
   shortListQuery,
+  unknownModel,
 } from '@switchyard/contracts';
 import { z } from 'zod';
 import { requireModels, type Spending } from '../auth/spending.ts';
@@ -38,11 +38,9 @@ export function modelRoutes({ bus, spending }: ModelRoutesDeps): Route[] {
   const list = async (key: KeyRecord) =>
     (await request(bus, 'models.list', await spending.markupOf(key))).data;
   const find = async (key: KeyRecord, id: string) => {
-    const model = (await list(key)).find((one) => one.id === id);
-    if (!model)
-      throw new ServiceError('model_not_found', `Model not found: ${id}. GET /v1/models lists all models.`, {
-        param: 'model',
-      });
+    const models = await list(key);
+    const model = models.find((one) => one.id === id);
+    if (!model) throw unknownModel(id, models);
     requireModels(key, [id]);
     return model;
   };

@@ -7,6 +7,7 @@ import {
   type ModelObject,
   type ModelType,
   ServiceError,
+  unknownModel,
 } from '@switchyard/contracts';
 import { markUp } from '@switchyard/money';
 import { parse } from 'yaml';
@@ -103,20 +104,12 @@ export class Catalog {
     return names.map((name, index) => {
       const param = index === 0 ? 'model' : 'models';
       const model = this.#models.get(name) ?? this.#discovered.get(name)?.model;
-      if (!model) throw this.#unknown(name, param);
+      if (!model) throw unknownModel(name, this.#all(), param);
       if (model.type === type) return atMarkup(model, markup);
       const right = MODEL_TYPES[model.type].endpoint;
       const message = `${name} is ${article(model.type)} ${model.type} model. Use ${right}.`;
       throw new ServiceError('wrong_endpoint', message, { param, details: { endpoint: right } });
     });
-  }
-
-  /** Clients of one maker leave the maker out of the name. */
-  #unknown(name: string, param: string): ServiceError {
-    const meant = this.#all().find(({ id }) => id.endsWith(`/${name}`));
-    const hint = meant ? ` Did you mean ${meant.id}?` : '';
-    const message = `No model is called ${name}.${hint} GET /v1/models lists all models.`;
-    return new ServiceError('model_not_found', message, { param });
   }
 
   /**

@@ -118,6 +118,17 @@ test('receipts that a stopping edge cannot hand over are counted as lost, and th
   expect(logged).toContainEqual(expect.objectContaining({ receipts: 2 }));
 });
 
+test('a stopping edge waits 3 s for a JetStream that does not answer', async () => {
+  process.kill(nats.pid, 'SIGSTOP');
+  receipts.record('org_a', 'req_1', '0.1');
+  clock.advance(SECOND_MS); // this batch is under way and is not answered
+  const closed = receipts.close();
+  clock.advance(3 * SECOND_MS);
+  await closed;
+  process.kill(nats.pid, 'SIGCONT');
+  expect(logged).toEqual([{ receipts: 1 }]); // and no failed publication: its own timeout is longer
+});
+
 test('the metrics count answers, waiting receipts, and those dropped for lack of room', async () => {
   const metrics = new Registry();
   receiptsGauges(metrics, receipts);

@@ -6,10 +6,12 @@
 import { type Bus, ensureReceiptsStream } from '@switchyard/bus';
 import { RECEIPTS_PER_BATCH_MAX, type ReceiptBatch, receiptsSubject } from '@switchyard/contracts';
 import { parseDollars } from '@switchyard/money';
-import { type Clock, type Logger, type Repeating, repeat } from '@switchyard/service';
+import { type Clock, type Logger, passed, type Repeating, repeat } from '@switchyard/service';
 
 const EVERY_MS = 1_000;
 const PUBACK_TIMEOUT_MS = 5_000;
+/** How long a shutdown waits for JetStream: its other steps need the rest of the time that a drain has. */
+const CLOSE_MS_MAX = 3_000;
 /** Receipts that wait while JetStream is away: about 20 MB. Newer ones beyond this are dropped. */
 const WAITING_MAX = 100_000;
 
@@ -60,13 +62,16 @@ export class Receipts {
     return this.#waiting.length;
   }
 
-  /** Hands over the remaining receipts; those that JetStream does not store are dropped. */
+  /** Hands over the remaining receipts; those that JetStream does not store in time are dropped. */
   async close(): Promise<void> {
-    const { logger } = this.#deps;
-    await this.#repeating.stop();
-    await this.#handOver().catch((error: unknown) =>
-      logger.warn({ err: error }, 'receipts could not be handed over'),
-    );
+    const { clock, logger } = this.#deps;
+    const handedOver = new AbortController();
+    const rest = this.#repeating
+      .stop()
+      .then(() => this.#handOver())
+      .catch((error: unknown) => logger.warn({ err: error }, 'receipts could not be handed over'));
+    await Promise.race([rest, passed(CLOSE_MS_MAX, clock, handedOver.signal)]);
+    handedOver.abort();
     const receipts = this.#waiting.length + Object.values(this.#batch?.answers ?? {}).flat().length;
     if (receipts === 0) return;
     this.#waiting = [];

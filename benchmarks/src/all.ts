@@ -35,8 +35,6 @@ const BENCHMARKS: readonly Benchmark[] = [
   },
   { script: 'bench:limits', title: 'Limits, overload and fairness', args: [] },
   { script: 'bench:billing', title: 'Billing: events booked', args: [] },
-  { script: 'bench:billing-reads', title: 'Billing: reading usage', args: ['--calls', '100000'] },
-  { script: 'bench:audit', title: 'The audit', args: ['--rows', '100000', '--events', '10000'] },
   { script: 'bench:computers', title: 'Computers', args: ['--rounds', '1', '--seconds', '2'] },
   {
     script: 'soak:computers',

@@ -7,11 +7,11 @@ import { databaseOf, makeMongoClient, openStore } from '../../services/billing/s
 import { startEdge } from './edge-process.ts';
 import { median, timed, untilSteady } from './figures.ts';
 import { startFastUpstream } from './gateways.ts';
+import { insertRows } from './ledger-rows.ts';
 import { measure, type Target } from './load.ts';
 import { startMeasuredStack } from './measured-stack.ts';
 import { residentMiB } from './processes.ts';
 import { postJson, randomFile, request, storeFile } from './stack-requests.ts';
-import { fillYear } from './year-of-calls.ts';
 
 const { values } = parseArgs({
   options: {
@@ -127,7 +127,7 @@ async function callsPerSecond(edges: readonly Target[]): Promise<number> {
 
 async function fillLedger({ mongoUrl }: TestStack): Promise<void> {
   const client = makeMongoClient(mongoUrl, { silenceMs: SILENCE_MS });
-  await fillYear(openStore(databaseOf(client, mongoUrl)), rows, false);
+  await insertRows(openStore(databaseOf(client, mongoUrl)), rows);
   await client.close();
 }
 

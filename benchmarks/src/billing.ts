@@ -1,8 +1,6 @@
 // `npm run bench:billing`: how many events a second billing books, each acknowledged once its log row, its ledger row and
-// its aggregates are on disk. Beside it, in the same run and for the same number: how many calls a second the edge answers
-// (so many events come at the most), the MongoDB server's batch inserts by themselves, and JetStream's consumer by itself.
-// The edge's calls are made while billing is down; then it books them all, at the precedence that the launcher gives it
-// and gave the others. On a shared machine read the ratios.
+// its aggregates are on disk, beside how many calls a second the edge answers in the same run: so many events come at the
+// most. The edge's calls are made while billing is down; then billing books them all.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
@@ -15,7 +13,6 @@ import { type Bus, connectBus } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { chatModel, type TestStack, temporaryFolder, writeTestCatalog } from '@switchyard/testing';
-import { MongoClient } from 'mongodb';
 import { median } from './figures.ts';
 import { startFastUpstream } from './gateways.ts';
 import { measure } from './load.ts';
@@ -31,8 +28,6 @@ const connections = Number(values.connections);
 /** Services without which a chat call is answered; billing comes later. */
 const ANSWERING = ['edge', 'model-router', 'control'];
 const GOAL_TIMES = 3;
-/** As billing's own are. */
-const BATCH = 1_000;
 const BILLING = join(import.meta.dirname, '../../services/billing/src/main.ts');
 const BILLING_CONSUMER = 'billing-p0';
 const POLL_MS = 20;
@@ -85,8 +80,6 @@ async function run(): Promise<void> {
   const edge = await answerCalls(stack, seconds);
   const events = await lastSequence(bus);
   const booked = await bookAll(stack, bus, { warmUp, events });
-  const inserts = await insertBatches(stack.mongoUrl, events);
-  const consumer = await consumeAll(bus, events);
   const database =
     stack
       .output()
@@ -103,8 +96,6 @@ async function run(): Promise<void> {
   report('the edge answers, billing down', edge);
   report('billing books, durably', booked);
   reportWork(booked);
-  report(`bare inserts of ledger rows, ${BATCH} at a time`, inserts);
-  report('JetStream consumer, pull and acknowledge', consumer);
   const times = booked.perSecond / edge.perSecond;
   const verdict = times >= GOAL_TIMES ? 'reached' : 'missed';
   console.log(
@@ -184,50 +175,14 @@ function batchesOf(stdout: Readable): Batch[] {
 async function until(
   look: () => Promise<number>,
   isEnough: (found: number) => boolean,
-  process?: ChildProcess,
+  process: ChildProcess,
 ): Promise<number> {
   for (;;) {
     const found = await look();
     if (isEnough(found)) return found;
-    if (process && process.exitCode !== null) throw new Error(`billing ended with code ${process.exitCode}`);
+    if (process.exitCode !== null) throw new Error(`billing ended with code ${process.exitCode}`);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
-}
-
-/** Writes billing's rows again on an idle database: equally durable, in batches of the same size. */
-async function insertBatches(mongoUrl: string, count: number): Promise<Rate> {
-  const client = new MongoClient(mongoUrl, { w: 'majority', journal: true, useBigInt64: true });
-  const source = new URL(mongoUrl).pathname.slice(1) || 'switchyard';
-  const rows = await client.db(source).collection('ledger').find().limit(count).batchSize(BATCH).toArray();
-  if (rows.length === 0) throw new Error('billing has written no row');
-  const bare = client.db('bench_bare');
-  const startedAt = performance.now();
-  for (let from = 0; from < rows.length; from += BATCH)
-    await bare.collection('rows').insertMany(rows.slice(from, from + BATCH), { ordered: true });
-  const elapsed = performance.now() - startedAt;
-  await bare.dropDatabase();
-  await client.close();
-  return { perSecond: (rows.length * MS_PER_S) / elapsed };
-}
-
-async function consumeAll({ js, jsm }: Bus, count: number): Promise<Rate> {
-  const durable_name = 'benchmark';
-  await jsm.consumers.add(EVENTS_STREAM, { durable_name, ack_policy: 'explicit', max_ack_pending: 2_000 });
-  const consumer = await js.consumers.get(EVENTS_STREAM, durable_name);
-  const startedAt = performance.now();
-  for (let left = count; left > 0; ) {
-    const pull = await consumer.fetch({ max_messages: Math.min(BATCH, left), expires: 5_000 });
-    for await (const message of pull) {
-      message.json();
-      message.ack();
-      left -= 1;
-    }
-  }
-  await until(
-    async () => (await consumer.info()).ack_floor.stream_seq,
-    (floor) => floor >= count,
-  );
-  return { perSecond: (count * MS_PER_S) / (performance.now() - startedAt) };
 }
 
 function report(name: string, { perSecond }: Rate): void {

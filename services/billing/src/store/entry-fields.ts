@@ -94,16 +94,15 @@ function computerMetered({ data }: Event<'computer.metered'>): EntryFields {
 }
 
 /** A video job is a call. A failed one also has a refund, and both add up to zero. */
-function videoCharged({ id, data }: Event<'video.charged'>): EntryFields {
-  const { path, requested_model, model, latency_ms } = data;
+function videoCharged(event: Event<'video.charged'>): EntryFields {
+  const { path, requested_model, model, maker, latency_ms, duration } = event.data;
+  const { both, row, log } = requestCharged(event, {
+    ...{ type: 'video', quantities: { seconds: duration }, path, http_status: 202 },
+  });
   return {
-    both: { ...charged(data, 'video', { seconds: data.duration }), model, maker: data.maker },
-    row: { request_id: data.request_id, status: 'ok', calls: 1n, ...ratesOf(data.lines) },
-    log: {
-      ...{ _id: data.request_id, charge: id, http_status: 202, method: 'POST', path, requested_model },
-      ...{ models: [...new Set([requested_model, model])], latency_ms },
-      ...originOf(data),
-    },
+    both: { ...both, model, maker },
+    row,
+    log: { ...log, requested_model, models: [...new Set([requested_model, model])], latency_ms },
   };
 }
 
@@ -136,10 +135,30 @@ function creditGranted({ data }: Event<'credit.granted'>): EntryFields {
   return { row: { credit: { org, key, amount: nonNegative(data.amount_nano), reason, reference } } };
 }
 
-interface ChargeData {
+interface RequestChargeData extends ChargeData, CallerContext {
+  readonly request_id: string;
+  readonly lines: Parameters<typeof ratesOf>[0];
+}
+
+/**
+ * The charge of one request, whose event has an id of its own. Its line in Logs has the id of the request, and names its
+ * charge.
+ */
+function requestCharged(
+  { id, data }: { readonly id: string; readonly data: RequestChargeData },
+  asked: { type: string; quantities: Readonly<Record<string, number>>; path: string; http_status: number },
+) {
+  const { type, quantities, path, http_status } = asked;
+  return {
+    both: charged(data, type, quantities),
+    row: { request_id: data.request_id, status: 'ok', calls: 1n, ...ratesOf(data.lines) },
+    log: { _id: data.request_id, charge: id, http_status, method: 'POST', path, ...originOf(data) },
+  } as const;
+}
+
+interface ChargeData extends Pick<CallerContext, 'tags'> {
   readonly key_id: string;
   readonly cost_nano: string;
-  readonly tags?: Tags | undefined;
 }
 
 /** What both rows of a charge have. */

@@ -42,8 +42,8 @@ test('a command goes on while no agent is there; the next one gets all of its ou
     'survivor',
     'echo one; until [ -e go ]; do sleep 0.01; done; echo two; exit 9',
   );
-  expect(await computer.execs()).toEqual([{ id: 'survivor', running: true, kept: false }]);
-  const result = computer.attach('survivor');
+  expect(await computer.init.execs()).toEqual([{ id: 'survivor', running: true, kept: false }]);
+  const result = computer.init.attach('survivor');
   await run(computer, 'touch go');
   expect(await result).toMatchObject({ exitCode: 9, truncated: false });
   expect((await result).output.toString()).toBe('one\ntwo\n');
@@ -58,11 +58,13 @@ test('a result that came while no agent was there waits for the next; received o
   );
   await run(computer, 'touch go; until [ "$(pgrep -fc "[b]egun")" = 0 ]; do sleep 0.01; done');
   await expect
-    .poll(() => computer.execs(), PATIENCE)
+    .poll(() => computer.init.execs(), PATIENCE)
     .toEqual([{ id: 'finished', running: false, kept: false }]);
-  expect((await computer.attach('finished')).output.toString()).toBe('begun\nended\n');
-  expect(await computer.execs()).toEqual([]);
-  await expect(computer.attach('finished')).rejects.toMatchObject({ details: { reason: 'unknown_exec' } });
+  expect((await computer.init.attach('finished')).output.toString()).toBe('begun\nended\n');
+  expect(await computer.init.execs()).toEqual([]);
+  await expect(computer.init.attach('finished')).rejects.toMatchObject({
+    details: { reason: 'unknown_exec' },
+  });
 });
 
 test('unreceived results are bounded: the oldest are dropped first', async () => {
@@ -83,9 +85,9 @@ test('unreceived results are bounded: the oldest are dropped first', async () =>
   abandoned.release();
   await run(computer, 'touch go');
   await expect
-    .poll(async () => (await computer.execs()).filter(({ running }) => running).length, PATIENCE)
+    .poll(async () => (await computer.init.execs()).filter(({ running }) => running).length, PATIENCE)
     .toBe(0);
-  expect((await computer.execs()).length).toBe(64);
+  expect((await computer.init.execs()).length).toBe(64);
 });
 
 test('a computer whose container is gone cannot be connected to', async () => {

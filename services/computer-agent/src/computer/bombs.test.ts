@@ -75,7 +75,7 @@ async function raiseHostLimits(): Promise<void> {
 const sh = async (command: string, where = computer) => (await run(where, command)).output.toString().trim();
 
 async function usedMemory(): Promise<number> {
-  const { memory } = await new Meter(computer).measure(testHost.host.workspaces.path(id), new Date());
+  const { memory } = await new Meter(computer.init).measure(testHost.host.workspaces.path(id), new Date());
   return memory.bytes;
 }
 
@@ -386,7 +386,7 @@ time.sleep(60)'`;
   const end = new AbortController();
   const bomb = run(computer, all, { signal: end.signal, consume: (bytes) => opened.resolve(`${bytes}`) });
   expect(await opened.promise).toBe('128\n');
-  const terminal = await neighbour.openTerminal({ columns: 80, rows: 24 }, end.signal);
+  const terminal = await neighbour.init.openStream({ kind: 'terminal', columns: 80, rows: 24 }, end.signal);
   terminal.destroy();
   end.abort();
   await bomb;
@@ -458,8 +458,8 @@ while True: c, _ = s.accept(); kept.append(c); threading.Thread(target=flood, ar
     await up.promise;
     const { signal } = new AbortController();
     const opened = await Promise.allSettled([
-      ...Array.from({ length: 200 }, () => computer.openPort(7070, signal)),
-      computer.openTerminal({ columns: 80, rows: 24 }, signal),
+      ...Array.from({ length: 200 }, () => computer.init.openStream({ kind: 'port', port: 7070 }, signal)),
+      computer.init.openStream({ kind: 'terminal', columns: 80, rows: 24 }, signal),
     ]);
     const streams = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     expect(streams.length).toBe(128);

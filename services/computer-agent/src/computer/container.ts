@@ -1,13 +1,10 @@
-// The container of a running computer: its commands, its streams, and its end.
+// The container of a running computer: its init, which runs commands and opens streams, and its end.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Containers, StartedContainer } from './containers.ts';
-import type { AttachOptions, ExecOptions, ExecResult, KnownExec } from './exec.ts';
-import type { PortStream, TerminalSize, TerminalStream } from './init-stream.ts';
+import type { InitClient } from './init-client.ts';
 
 /** How long to ask the engine how a computer ended. */
 const INSPECT_TIMEOUT_MS = 5_000;
-/** Understood by every current terminal emulator. */
-const TERMINAL_ENVIRONMENT = { TERM: 'xterm-256color', COLORTERM: 'truecolor' } as const;
 
 interface ContainerExit {
   readonly reason: 'stopped' | 'out_of_memory' | 'exited';
@@ -20,6 +17,7 @@ interface ContainerDeps {
 
 export class Container {
   readonly containerId: string;
+  readonly init: InitClient;
   /** Resolves when PID 1 has ended for any reason. */
   readonly ended: Promise<void>;
   /** Resolves after `ended`, when the engine has told the reason or did not answer in time. */
@@ -34,6 +32,7 @@ export class Container {
 
   constructor(started: StartedContainer, deps: ContainerDeps) {
     this.containerId = started.containerId;
+    this.init = started.init;
     this.remountWorkspace = deps.remountWorkspace;
     this.#started = started;
     this.#deps = deps;
@@ -56,51 +55,9 @@ export class Container {
     return () => this.#onExit.delete(listener);
   }
 
-  /**
-   * Runs a command and waits for its end. A non-zero exit, a timeout and a cancel are results, not errors.
-   * @throws ServiceError `invalid_request` (param `cwd`, `env`); `rate_limited`; `computer_failed` when the computer ended or the
-   * result cannot be known
-   */
-  exec(options: ExecOptions): Promise<ExecResult> {
-    return this.#started.init.exec(options);
-  }
-
-  /** Waits for the end of an exec that an earlier agent started. */
-  attach(execId: string, options?: AttachOptions): Promise<ExecResult> {
-    return this.#started.init.attach(execId, options);
-  }
-
-  /** Running execs, and ended execs whose result was not received (after a restart of the agent). */
-  execs(): Promise<KnownExec[]> {
-    return this.#started.init.execs();
-  }
-
-  /** Reads small files (cgroups, /proc) as the init sees them. null for a file that cannot be read. */
-  readFiles(paths: readonly string[]): Promise<(string | null)[]> {
-    return this.#started.init.readFiles(paths);
-  }
-
-  /**
-   * Connects to a port inside the computer, also to a server that listens on localhost only.
-   * @param signal aborting it resets the connection
-   * @throws ServiceError `port_unreachable` if no server listens, `rate_limited`, `computer_failed`
-   */
-  openPort(port: number, signal: AbortSignal): Promise<PortStream> {
-    return this.#started.init.openStream({ kind: 'port', port }, signal);
-  }
-
-  /**
-   * A login shell in /workspace in its own terminal. Every process started in it ends with it.
-   * @param signal aborting it ends the terminal
-   * @throws ServiceError `rate_limited`, `computer_failed`
-   */
-  openTerminal(size: TerminalSize, signal: AbortSignal): Promise<TerminalStream> {
-    return this.#started.init.openStream({ kind: 'terminal', ...size, env: TERMINAL_ENVIRONMENT }, signal);
-  }
-
   /** PID 1 has ended; `exited` resolves shortly. */
   get isEnding(): boolean {
-    return this.#started.init.isClosed && !this.#released;
+    return this.init.isClosed && !this.#released;
   }
 
   /** Ends every process (SIGTERM, then SIGKILL after a grace period) and removes the container. Keeps the files. */
@@ -116,7 +73,7 @@ export class Container {
   /** Closes the connection and leaves the computer running. Use it when the agent ends. */
   release(): void {
     this.#released = true;
-    this.#started.init.close();
+    this.init.close();
   }
 
   /** The end of a computer is reported even if the engine does not answer. */

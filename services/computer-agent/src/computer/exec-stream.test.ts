@@ -127,9 +127,9 @@ test('many streams at once are whole, each its own', async () => {
 test('a result that is to be kept can be had again and again; one that is not is gone once received', async () => {
   await run(computer, 'echo kept; exit 4', { id: 'to-keep', keep: true });
   await run(computer, 'echo gone', { id: 'to-forget' });
-  expect(await computer.execs()).toEqual([{ id: 'to-keep', running: false, kept: true }]);
+  expect(await computer.init.execs()).toEqual([{ id: 'to-keep', running: false, kept: true }]);
   for (let time = 0; time < 3; time++) {
-    const again = await computer.attach('to-keep');
+    const again = await computer.init.attach('to-keep');
     expect(again).toMatchObject({ exitCode: 4, truncated: false });
     expect(again.output.toString()).toBe('kept\n');
   }
@@ -147,7 +147,7 @@ test('of a stream over the cap the beginning is kept, and says that it is not al
   });
   expect(streamed).toMatchObject({ truncated: false, outputBytes: 588_895 });
   expect(bytes).toBe(588_895);
-  const kept = await computer.attach('long-one');
+  const kept = await computer.init.attach('long-one');
   expect(kept).toMatchObject({ truncated: true, outputBytes: 588_895, exitCode: 0 });
   expect(kept.output.toString()).toBe('1\n2\n3\n4\n5\n6\n7\n8\n9\n10');
 });
@@ -168,5 +168,5 @@ test('a stream whose agent goes away is not held up: its command goes on to its 
   await expect(lost).rejects.toMatchObject({ code: 'computer_failed' });
   const ended = async () => (await run(computer, 'cat ended')).output.toString();
   await expect.poll(ended, PATIENCE).toBe('done\n');
-  expect(await computer.attach('abandoned')).toMatchObject({ exitCode: 0, truncated: true });
+  expect(await computer.init.attach('abandoned')).toMatchObject({ exitCode: 0, truncated: true });
 });

@@ -49,30 +49,37 @@ export class InitClient {
     this.#connection.close();
   }
 
-  /** @throws ServiceError `invalid_request`, `rate_limited`, `computer_failed` */
+  /**
+   * Runs a command and waits for its end. A non-zero exit, a timeout and a cancel are results, not errors.
+   * @throws ServiceError `invalid_request` (param `cwd`, `env`); `rate_limited`; `computer_failed` when the computer ended or the
+   * result cannot be known
+   */
   async exec(options: ExecOptions): Promise<ExecResult> {
     return this.#follow(options.id, startFrame(options), options.timeoutMs, options);
   }
 
+  /** Waits for the end of an exec that an earlier agent started. */
   attach(id: string, options: AttachOptions = {}): Promise<ExecResult> {
     return this.#follow(id, { type: 'A', payload: encodeStrings([id]) }, ATTACHED_MS_MAX, options);
   }
 
+  /** Running execs, and ended execs whose result was not received (after a restart of the agent). */
   async execs(): Promise<KnownExec[]> {
     const known = decodeList(await this.#ask('L'));
     const followed = new Set([...this.#followed].map(({ id }) => id));
     return known.map((exec) => ({ ...exec, running: exec.running || followed.has(exec.id) }));
   }
 
-  /** Reads small files as the init sees them; null for a file that cannot be read. */
+  /** Reads small files (cgroups, /proc) as the init sees them; null for a file that cannot be read. */
   async readFiles(paths: readonly string[]): Promise<(string | null)[]> {
     return decodeFiles(await this.#ask('M', encodeStrings(paths)));
   }
 
   /**
-   * Opens a connection to a port inside, or a terminal.
+   * Connects to a port inside, also to a server that listens on localhost only; or opens a login shell in /workspace in
+   * its own terminal, with which every process started in it ends.
    * @param signal aborting it resets the stream, opened or not
-   * @throws ServiceError `port_unreachable`, `rate_limited`, `computer_failed`
+   * @throws ServiceError `port_unreachable` if no server listens, `rate_limited`, `computer_failed`
    */
   async openStream(request: StreamRequest, signal: AbortSignal): Promise<InitStream> {
     signal.throwIfAborted();

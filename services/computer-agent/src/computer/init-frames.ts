@@ -50,16 +50,17 @@ export function encodeStart(start: ExecOptions): Buffer {
   return Buffer.concat([numbers, strings, start.stdin ?? Buffer.alloc(0)]);
 }
 
+export interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
 export type StreamRequest =
   | { readonly kind: 'port'; readonly port: number }
-  | {
-      readonly kind: 'terminal';
-      readonly columns: number;
-      readonly rows: number;
-      /** Added to the environment of the image; no zero bytes. */
-      readonly env: Readonly<Record<string, string>>;
-    };
+  | (TerminalSize & { readonly kind: 'terminal' });
 
+/** Understood by every current terminal emulator. */
+const TERMINAL_ENVIRONMENT = { TERM: 'xterm-256color', COLORTERM: 'truecolor' } as const;
 const STREAM_KINDS = { port: 1, terminal: 2 } as const;
 
 /** @param creditBytes bytes that the init may send before the first grant */
@@ -73,7 +74,7 @@ export function encodeOpenStream(request: StreamRequest, creditBytes: number): B
   }
   numbers.writeUInt16LE(request.columns, 8);
   numbers.writeUInt16LE(request.rows, 10);
-  return Buffer.concat([numbers, encodeStrings(environmentOf(request.env))]);
+  return Buffer.concat([numbers, encodeStrings(environmentOf(TERMINAL_ENVIRONMENT))]);
 }
 
 function environmentOf(env: Readonly<Record<string, string>>): string[] {

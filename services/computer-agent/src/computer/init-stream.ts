@@ -3,28 +3,17 @@
 import { Duplex } from 'node:stream';
 import { ServiceError } from '@switchyard/contracts';
 import type { Channel } from './init-connection.ts';
-import { decodeFailure, encodeUint32, exitCodeOf, type Frame } from './init-frames.ts';
+import { decodeFailure, encodeUint32, exitCodeOf, type Frame, type TerminalSize } from './init-frames.ts';
 
 /** Bytes that the init may send ahead of the reader. */
 export const STREAM_CREDIT_BYTES = 256 * 1024;
 const FRAME_BYTES_MAX = 64 * 1024;
 
-/** Bytes to and from a port. Each direction ends separately. Destroying the stream resets the connection. */
-export type PortStream = Duplex;
-
-export interface TerminalSize {
-  readonly columns: number;
-  readonly rows: number;
-}
-
-/** Keyboard input and screen output. Ending or destroying it kills every process started in the terminal. */
-export interface TerminalStream extends Duplex {
-  resize(size: TerminalSize): void;
-  /** Exit code of the shell, or 128 + signal number. Rejects when the terminal ended in another way. */
-  readonly exitCode: Promise<number>;
-}
-
-export class InitStream extends Duplex implements TerminalStream {
+/**
+ * To a port: each direction ends separately, and destroying the stream resets the connection. To a terminal: keyboard
+ * input and screen output; ending or destroying it kills every process started in the terminal.
+ */
+export class InitStream extends Duplex {
   readonly #channel: Channel;
   readonly #opened = Promise.withResolvers<void>();
   readonly #exit = Promise.withResolvers<number>();
@@ -50,10 +39,12 @@ export class InitStream extends Duplex implements TerminalStream {
     return this.#opened.promise;
   }
 
+  /** Of the shell in a terminal, or 128 + signal number. Rejects when the terminal ended in another way. */
   get exitCode(): Promise<number> {
     return this.#exit.promise;
   }
 
+  /** Of a terminal. */
   resize({ columns, rows }: TerminalSize): void {
     if (this.#over || this.destroyed) return;
     const size = Buffer.alloc(4);

@@ -85,7 +85,7 @@ describe('a real computer', () => {
 
   test('its figures move with what it does', async () => {
     const { id, computer } = await testHost.createComputer();
-    const meter = new Meter(computer);
+    const meter = new Meter(computer.init);
     const workspace = testHost.host.workspaces.path(id);
     const before = await meter.measure(workspace, NOW);
     expect(before).toMatchObject({
@@ -118,7 +118,7 @@ until [ -e ready ]; do sleep 0.05; done`,
   test('whose files are gone is an answer, and not the end of the agent', async () => {
     const { computer } = await testHost.createComputer();
     // An unhandled rejection would end the process, as it ends this test run.
-    await expect(new Meter(computer).measure('/gone/with/the/disk', NOW)).rejects.toMatchObject({
+    await expect(new Meter(computer.init).measure('/gone/with/the/disk', NOW)).rejects.toMatchObject({
       code: 'ENOENT',
     });
   });

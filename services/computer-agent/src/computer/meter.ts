@@ -2,7 +2,7 @@
 // agent runs. Docker's stats would take seconds.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ComputerMetrics, ServiceError } from '@switchyard/contracts';
-import type { Container } from './container.ts';
+import type { InitClient } from './init-client.ts';
 import { type DiskUse, WorkspaceMeter } from './workspace-meter.ts';
 
 export type Measured = Omit<ComputerMetrics, 'object'>;
@@ -39,11 +39,11 @@ const PATHS = [
 type Files = (path: string) => string | undefined;
 
 export class Meter {
-  readonly #computer: Pick<Container, 'readFiles'>;
+  readonly #init: Pick<InitClient, 'readFiles'>;
   readonly #disk = new WorkspaceMeter();
 
-  constructor(computer: Pick<Container, 'readFiles'>) {
-    this.#computer = computer;
+  constructor(init: Pick<InitClient, 'readFiles'>) {
+    this.#init = init;
   }
 
   /**
@@ -53,22 +53,22 @@ export class Meter {
   async measure(workspace: string, now: Date): Promise<Measured> {
     const counting = this.#disk.measure(workspace, now);
     counting.catch(() => {}); // awaited below; it may reject before that
-    const before = await readCpuSeconds(this.#computer);
+    const before = await readCpuSeconds(this.#init);
     const begun = performance.now();
     const [disk] = await Promise.all([counting, sleep(SAMPLE_MS)]);
-    const files = await readPaths(this.#computer, PATHS);
+    const files = await readPaths(this.#init, PATHS);
     const elapsedS = (performance.now() - begun) / 1_000;
     return toMeasured(files, { usedS: cpuSeconds(files) - before, elapsedS }, disk, now);
   }
 }
 
 /** CPU seconds that a computer has used since its container started. @throws ServiceError `computer_failed` */
-export async function readCpuSeconds(computer: Pick<Container, 'readFiles'>): Promise<number> {
-  return cpuSeconds(await readPaths(computer, [CPU_V1, CPU_V2]));
+export async function readCpuSeconds(init: Pick<InitClient, 'readFiles'>): Promise<number> {
+  return cpuSeconds(await readPaths(init, [CPU_V1, CPU_V2]));
 }
 
-async function readPaths(computer: Pick<Container, 'readFiles'>, paths: readonly string[]): Promise<Files> {
-  const texts = await computer.readFiles(paths);
+async function readPaths(init: Pick<InitClient, 'readFiles'>, paths: readonly string[]): Promise<Files> {
+  const texts = await init.readFiles(paths);
   const byPath = new Map(paths.map((path, at) => [path, texts[at] ?? undefined]));
   return (path) => byPath.get(path);
 }

@@ -5,7 +5,8 @@ import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Container } from './container.ts';
-import { STREAM_CREDIT_BYTES, type TerminalSize, type TerminalStream } from './init-stream.ts';
+import type { TerminalSize } from './init-frames.ts';
+import { type InitStream, STREAM_CREDIT_BYTES } from './init-stream.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 
 const MANY_BYTES = 24 * 1024 * 1024;
@@ -58,13 +59,13 @@ afterAll(() => testHost?.close());
 const opened: Duplex[] = [];
 
 async function openPort(port: number, signal: AbortSignal): Promise<Duplex> {
-  const stream = await computer.openPort(port, signal);
+  const stream = await computer.init.openStream({ kind: 'port', port }, signal);
   opened.push(stream);
   return stream;
 }
 
-async function openTerminal(size: TerminalSize, signal: AbortSignal): Promise<TerminalStream> {
-  const terminal = await computer.openTerminal(size, signal);
+async function openTerminal(size: TerminalSize, signal: AbortSignal): Promise<InitStream> {
+  const terminal = await computer.init.openStream({ kind: 'terminal', ...size }, signal);
   opened.push(terminal);
   return terminal;
 }
@@ -73,7 +74,7 @@ afterEach(async () => {
   for (const stream of opened.splice(0)) stream.destroy();
   await run(computer, 'rm -f read');
   await expect.poll(() => shell('ps -eo args | grep -c "^-bash" || true'), PATIENCE).toBe('0');
-  expect(await computer.execs()).toEqual([]);
+  expect(await computer.init.execs()).toEqual([]);
 });
 
 async function readAll(stream: Duplex): Promise<Buffer> {
@@ -317,7 +318,10 @@ describe('a terminal', () => {
 
   test('ends with its computer', async () => {
     const { computer: other } = await testHost.createComputer();
-    const terminals = [await other.openTerminal(SIZE, never), await other.openTerminal(SIZE, never)];
+    const terminals = [
+      await other.init.openStream({ kind: 'terminal', ...SIZE }, never),
+      await other.init.openStream({ kind: 'terminal', ...SIZE }, never),
+    ];
     // A shell that asks for a command ignores the SIGTERM of the stop; before that it would end by it, and say 143.
     for (const terminal of terminals) await shown(terminal).until(/[#$] $/);
     await other.stop();
@@ -329,7 +333,7 @@ describe('a terminal', () => {
 
 test('streams of an agent that is gone end: nothing of theirs goes on', async () => {
   const second = await testHost.host.connect(computer.containerId);
-  const terminal = await second.openTerminal(SIZE, never);
+  const terminal = await second.init.openStream({ kind: 'terminal', ...SIZE }, never);
   const screen = shown(terminal);
   terminal.write("setsid sleep 5555 & echo sta''rted\r");
   await screen.until('started\r\n');

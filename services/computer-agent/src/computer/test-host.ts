@@ -125,7 +125,7 @@ export function run(
   options: Partial<ExecOptions> = {},
 ): Promise<ExecResult> {
   execs += 1;
-  return computer.exec({
+  return computer.init.exec({
     id: `exec_${execs}`,
     command,
     timeoutMs: 30_000,

@@ -3,7 +3,11 @@ import { type ExecRequest, ServiceError } from '@switchyard/contracts';
 import { describe, expect, test } from 'vitest';
 import type { Container } from '../computer/container.ts';
 import type { ExecResult } from '../computer/exec.ts';
+import type { InitClient } from '../computer/init-client.ts';
 import { checkTimeout, runCommand } from './command.ts';
+
+const withInit = (init: Partial<InitClient>) =>
+  ({ init: init as InitClient }) as Partial<Container> as Container;
 
 test('a timeout is taken at its limit and refused one past it', () => {
   checkTimeout({ command: 'x', timeout: 3_600 }, 3_600);
@@ -25,9 +29,7 @@ describe('results', () => {
   const ending = (result: Partial<ExecResult>) =>
     runCommand(
       {
-        container: {
-          exec: async () => ({ ...raw, ...result }),
-        } as Partial<Container> as Container,
+        container: withInit({ exec: async () => ({ ...raw, ...result }) }),
         recovered: null,
       },
       { command: 'x', timeout: 5 },
@@ -77,12 +79,12 @@ describe('results', () => {
 
 test('a command whose caller has left does not begin; one that outlives its caller does', async () => {
   const begun: string[] = [];
-  const container = {
+  const container = withInit({
     exec: ({ command }) => {
       begun.push(command);
       return Promise.reject(new Error('of the test'));
     },
-  } as Partial<Container> as Container;
+  });
   const options = { execId: 'exec-1', signal: AbortSignal.abort(new Error('gone')), outputBytesMax: 1_000 };
   const begin = (request: ExecRequest) => runCommand({ container, recovered: null }, request, options);
   await expect(begin({ command: 'waits' })).rejects.toThrow('gone');

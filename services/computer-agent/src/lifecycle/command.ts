@@ -33,17 +33,16 @@ export interface CommandOptions {
 
 /** @throws ServiceError `command_timed_out`, `computer_failed`, `invalid_request`, `rate_limited` */
 export async function runCommand(
-  { container, recovered }: Pick<Run, 'container' | 'recovered'>,
+  { container: { init }, recovered }: Pick<Run, 'container' | 'recovered'>,
   request: ExecRequest,
   { execId, signal, outputBytesMax, consume, resume = false }: CommandOptions,
 ): Promise<ExecResult> {
   const keep = outlivesCaller(request);
   const kill = keep ? undefined : signal;
-  const known =
-    recovered?.claim(execId, kill) ?? (resume ? container.attach(execId, { signal: kill }) : null);
+  const known = recovered?.claim(execId, kill) ?? (resume ? init.attach(execId, { signal: kill }) : null);
   if (!known) kill?.throwIfAborted(); // the caller may have left while it waited for the computer
   const raw = await (known ??
-    container.exec({
+    init.exec({
       id: execId,
       command: request.command,
       timeoutMs: timeoutOf(request) * 1_000,

@@ -1,23 +1,23 @@
 // Commands without a waiting caller: whether they run, and their results, which the init keeps for commands that
 // continue without their caller.
 import { type ExecList, type ExecObject, pageOf, ServiceError } from '@switchyard/contracts';
-import type { Container } from '../computer/container.ts';
+import type { InitClient } from '../computer/init-client.ts';
 import { toResult } from './command.ts';
 
 type Outcome = Pick<ExecObject, 'result' | 'error'>;
 
 export class ExecResults {
-  readonly #computer: Pick<Container, 'execs' | 'attach'>;
+  readonly #init: Pick<InitClient, 'execs' | 'attach'>;
   /** Results being fetched. The init sends a result to one request at a time. */
   readonly #fetching = new Map<string, Promise<Outcome>>();
 
-  constructor(computer: Pick<Container, 'execs' | 'attach'>) {
-    this.#computer = computer;
+  constructor(init: Pick<InitClient, 'execs' | 'attach'>) {
+    this.#init = init;
   }
 
   /** Running commands, and those with a kept result. */
   async list(): Promise<ExecList> {
-    const known = await this.#computer.execs();
+    const known = await this.#init.execs();
     const shown = known.filter(({ id, running, kept }) => running || kept || this.#fetching.has(id));
     const data = shown.map(({ id, running }) => ({
       id,
@@ -29,7 +29,7 @@ export class ExecResults {
 
   /** @throws ServiceError `exec_not_found`. */
   async get(id: string): Promise<ExecObject> {
-    const known = (await this.#computer.execs()).find((exec) => exec.id === id);
+    const known = (await this.#init.execs()).find((exec) => exec.id === id);
     if (!known || !(known.running || known.kept)) throw notFound();
     if (this.#status(id, known.running) === 'running')
       return { id, object: 'exec', status: 'running', result: null, error: null };
@@ -50,7 +50,7 @@ export class ExecResults {
 
   async #receive(id: string): Promise<Outcome> {
     try {
-      const raw = await this.#computer.attach(id);
+      const raw = await this.#init.attach(id);
       return { result: toResult(raw), error: null };
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;

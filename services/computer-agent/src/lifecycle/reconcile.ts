@@ -114,7 +114,7 @@ interface Found {
 async function find(host: ComputerHost, containerId: string): Promise<Found> {
   const container = await host.connect(containerId);
   try {
-    return { container, execs: await container.execs() };
+    return { container, execs: await container.init.execs() };
   } catch (error) {
     container.release();
     throw error;

@@ -44,7 +44,7 @@ export class RecoveredExecs {
   #attach(id: string, kept: boolean, run: Run, clock: Clock, activity: () => void): void {
     const stop = new AbortController();
     const ended = run.beginCommand();
-    const result = run.container.attach(id, { signal: stop.signal }).finally(() => {
+    const result = run.container.init.attach(id, { signal: stop.signal }).finally(() => {
       ended();
       activity();
     });

@@ -7,7 +7,7 @@ import type { RunHolds } from '../metering/run-holds.ts';
 import { Run, type RunOptions } from './run.ts';
 
 const limits = { idleStopMs: 120_000, maxLifetimeMs: 600_000 };
-const container = null as unknown as Container; // time alone is asked here
+const container = { init: null } as unknown as Container; // time alone is asked here
 const holds = null as unknown as RunHolds;
 
 function openRun(times: Partial<RunOptions> = {}) {

@@ -59,8 +59,8 @@ export class Run {
   constructor(options: RunOptions) {
     this.container = options.container;
     this.holds = options.holds;
-    this.execResults = new ExecResults(options.container);
-    this.meter = new Meter(options.container);
+    this.execResults = new ExecResults(options.container.init);
+    this.meter = new Meter(options.container.init);
     this.minutesPublished = options.minutesPublished;
     this.#clock = options.clock;
     this.#billable = options.billable;

@@ -1,5 +1,4 @@
 // Work on the current run of a computer: commands, connections, files. Several may be done at a time.
-import type { Duplex } from 'node:stream';
 import {
   type ExecRequest,
   type ExecResult,
@@ -7,7 +6,8 @@ import {
   ServiceError,
   type WriteCondition,
 } from '@switchyard/contracts';
-import type { Container } from '../computer/container.ts';
+import type { InitClient } from '../computer/init-client.ts';
+import type { InitStream } from '../computer/init-stream.ts';
 import { type OpenEntry, openEntry } from '../computer/open-entry.ts';
 import { removeEntry } from '../computer/remove-entry.ts';
 import type { Expected, ReceivedFile } from '../computer/staging.ts';
@@ -72,13 +72,13 @@ export function exec(
  * ends, the connection ends.
  * @throws ServiceError `computer_not_running`, `port_unreachable`, `rate_limited`, `computer_failed`; errors of `use`
  */
-export function connect<C extends Duplex>(
+export function connect(
   computer: Computer,
-  open: (container: Container) => Promise<C>,
-  use: (connection: C) => Promise<void>,
+  open: (init: InitClient) => Promise<InitStream>,
+  use: (connection: InitStream) => Promise<void>,
 ): Promise<void> {
   return useRun(computer, async (run) => {
-    const connection = await open(run.container);
+    const connection = await open(run.container.init);
     try {
       await use(connection);
     } finally {
@@ -166,7 +166,7 @@ export function remove(
   names: readonly string[],
   { recursive, execId, signal }: Removal,
 ): Promise<void> {
-  return useRun(computer, async ({ container }) => {
+  return useRun(computer, async ({ container: { init } }) => {
     const removed = () => removeEntry(computer.deps.host.workspaces.path(computer.id), names);
     if (await removed()) return;
     if (!recursive)
@@ -174,7 +174,7 @@ export function remove(
         'path',
         `${names.at(-1)} is a folder that is not empty: it goes with recursive=true`,
       );
-    const { exitCode, timedOut, output } = await container.exec({
+    const { exitCode, timedOut, output } = await init.exec({
       id: execId,
       command: 'rm -rf -- "$FOLDER"',
       env: { FOLDER: absolutePath(names) },

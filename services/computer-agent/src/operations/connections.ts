@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import type { CallHandler, IncomingCall } from '@switchyard/bus';
 import { type HostTerminalEnd, hostPortHead, hostTerminalHead, terminalInput } from '@switchyard/contracts';
 import { linesOf } from '@switchyard/service';
-import type { TerminalStream } from '../computer/init-stream.ts';
+import type { InitStream } from '../computer/init-stream.ts';
 import { connect } from '../lifecycle/use-run.ts';
 import type { OperationDeps } from './requests.ts';
 
@@ -19,7 +19,7 @@ export function connectToPort({ computers }: OperationDeps): CallHandler {
     const computer = await computers.find(org, id);
     await connect(
       computer,
-      (container) => container.openPort(port, call.signal),
+      (init) => init.openStream({ kind: 'port', port }, call.signal),
       async (connection) => {
         call.write(OPENED);
         // Errors of this direction also end the other one, which reports them.
@@ -42,7 +42,7 @@ export function openTerminal({ computers }: OperationDeps): CallHandler {
     let end: HostTerminalEnd | null = null;
     await connect(
       computer,
-      (container) => container.openTerminal({ columns: cols, rows }, call.signal),
+      (init) => init.openStream({ kind: 'terminal', columns: cols, rows }, call.signal),
       async (terminal) => {
         call.write(OPENED);
         takeIn(call.body(), terminal).catch((error: unknown) => void terminal.destroy(error as Error));
@@ -54,7 +54,7 @@ export function openTerminal({ computers }: OperationDeps): CallHandler {
   };
 }
 
-async function takeIn(input: AsyncIterable<Buffer>, terminal: TerminalStream): Promise<void> {
+async function takeIn(input: AsyncIterable<Buffer>, terminal: InitStream): Promise<void> {
   for await (const line of linesOf(input)) {
     const piece = terminalInput.parse(JSON.parse(line));
     if ('cols' in piece) terminal.resize({ columns: piece.cols, rows: piece.rows });
@@ -64,7 +64,7 @@ async function takeIn(input: AsyncIterable<Buffer>, terminal: TerminalStream): P
 }
 
 /** Also resolves when the terminal ends, after which it accepts and discards input. */
-async function roomIn(terminal: TerminalStream): Promise<void> {
+async function roomIn(terminal: InitStream): Promise<void> {
   const settled = new AbortController();
   const { signal } = settled;
   try {

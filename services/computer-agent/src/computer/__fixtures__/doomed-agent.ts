@@ -28,7 +28,7 @@ const host = await openComputerHost({
   warmPool: 0,
 });
 const computer = await host.connect(containerId);
-await computer.exec({
+await computer.init.exec({
   id: execId,
   command,
   timeoutMs: 60_000,

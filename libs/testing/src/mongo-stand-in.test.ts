@@ -1,7 +1,7 @@
 // Tests of the MongoDB stand-in (infra/mongo) itself, whichever database the other tests use.
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import {
@@ -42,7 +42,7 @@ const DURABLE = {
   readConcern: { level: 'majority' },
 } as const;
 
-async function startStandIn(begun?: Buffer): Promise<TestServer> {
+async function startStandIn(begun?: Buffer): Promise<TestServer & { readonly file: string }> {
   const { env } = process;
   const doing = () => {};
   const packages = createDebianPackages(env);
@@ -51,10 +51,11 @@ async function startStandIn(begun?: Buffer): Promise<TestServer> {
   const port = await ownPort(MONGO_HOST);
   const server = { kind: 'stand-in', standIn } as const;
   const spec = await mongoServerProcess({ name: 'mongo', server, port, folder, env });
-  if (begun) await writeFile(join(folder, 'stand-in', 'data.h2'), begun);
+  const file = join(folder, 'stand-in', 'data.h2');
+  if (begun) await writeFile(file, begun);
   const running = await startTestServer(spec, { port, url: `mongodb://${MONGO_HOST}:${port}`, folder });
   onTestFinished(() => running.stop());
-  return running;
+  return Object.assign(running, { file });
 }
 
 async function connect({ url }: TestServer): Promise<MongoClient> {
@@ -205,6 +206,34 @@ test('it ends when its file cannot be written, and the next one has every acknow
   const again = (await connect(server)).db('test').collection('rows');
   expect(await again.countDocuments()).toBeGreaterThan(acknowledged);
   await again.insertOne({ more: true });
+});
+
+test('a start compacts a file that is mostly garbage, and keeps documents, indexes and their marks of lists', async () => {
+  const server = await startStandIn();
+  const client = await connect(server);
+  const rows = client.db('test').collection<Document & { _id: number }>('rows');
+  await rows.createIndex({ tags: 1, n: 1 }, { name: 'tagged' });
+  await rows.createIndex({ n: 1 }, { unique: true, name: 'number' });
+  for (let first = 0; first < 3_000; first += 100)
+    await rows.insertMany(
+      Array.from({ length: 100 }, (_, i) => {
+        const n = first + i;
+        return { _id: n, n, tags: ['all', `t${n % 7}`], text: randomBytes(4_096).toString('hex') };
+      }),
+    );
+  await rows.deleteMany({ n: { $gte: 100 } });
+  const kept = await rows.find().toArray();
+  await client.close();
+  const { size } = await stat(server.file);
+  await server.restart();
+  expect((await stat(server.file)).size).toBeLessThan(size / 4);
+  const again = (await connect(server)).db('test').collection<Document & { _id: number }>('rows');
+  expect(await again.find().toArray()).toEqual(kept);
+  expect(await again.find({ tags: 't3' }).sort({ n: 1 }).toArray()).toEqual(
+    kept.filter(({ n }) => Number(n) % 7 === 3),
+  );
+  await expect(again.insertOne({ _id: 5_000, n: 42 })).rejects.toThrow(/duplicate key/);
+  await again.insertOne({ _id: 5_000, n: 5_000 });
 });
 
 /** Of every kind that billing's documents have, and more. */

@@ -1,11 +1,9 @@
 package switchyard;
 
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import org.h2.mvstore.MVStore;
 import org.h2.mvstore.MVStoreException;
+import org.h2.mvstore.MVStoreTool;
 
 /**
  * Opens the H2 file that holds all databases. Automatic commits are off: {@link CommittingBackend} decides when to
@@ -26,24 +24,21 @@ final class DurableStore {
   /** Cache of recently read pages, MB. */
   private static final int CACHE_MB = 48;
 
-  /** Nothing reads the copy before it is complete, so it may commit at any time, which bounds memory; KB. */
-  private static final int COPY_BUFFER_KB = 16 << 10;
-
   private DurableStore() {}
 
-  static MVStore open(Path file) throws IOException {
-    var unfinished = file.resolveSibling(file.getFileName() + ".unfinished");
-    Files.deleteIfExists(unfinished);
-    var store = openAsItIs(file, 0);
+  static MVStore open(Path file) {
+    var name = file.toString();
+    MVStoreTool.compactCleanUp(name);
+    var store = openAsItIs(name);
     if (!isWorthCompacting(file, store)) return ready(store);
     store.close();
     try {
-      replace(file, unfinished);
+      MVStoreTool.compact(name, false);
     } catch (MVStoreException error) {
       System.err.println("the file could not be compacted: " + error.getMessage());
-      Files.deleteIfExists(unfinished);
+      MVStoreTool.compactCleanUp(name);
     }
-    return ready(openAsItIs(file, 0));
+    return ready(openAsItIs(name));
   }
 
   private static MVStore ready(MVStore store) {
@@ -52,19 +47,10 @@ final class DurableStore {
     return store;
   }
 
-  private static void replace(Path file, Path unfinished) throws IOException {
-    try (var old = new MVStore.Builder().fileName(file.toString()).readOnly().open();
-        var anew = openAsItIs(unfinished, COPY_BUFFER_KB)) {
-      Maps.copy(old, anew);
-      ready(anew);
-    }
-    Files.move(unfinished, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
-  }
-
-  /** @param bufferKb unsaved KB that trigger a commit; 0: never, because it could be in the middle of a command */
-  private static MVStore openAsItIs(Path file, int bufferKb) {
-    var builder = new MVStore.Builder().fileName(file.toString()).cacheSize(CACHE_MB);
-    var store = builder.autoCommitDisabled().autoCommitBufferSize(bufferKb).open();
+  /** Never commits by itself: that could be in the middle of a command. */
+  private static MVStore openAsItIs(String name) {
+    var builder = new MVStore.Builder().fileName(name).cacheSize(CACHE_MB);
+    var store = builder.autoCommitDisabled().autoCommitBufferSize(0).open();
     store.setVersionsToKeep(0);
     return store;
   }

@@ -20,13 +20,12 @@ final class Maps {
   static final String DOCUMENTS = "documents/";
   private static final String INDEX = "index/";
 
-  /** Used by {@link #copy(MVStore, MVStore)}. */
-  private static final int ENTRIES_PER_COMMIT = 10_000;
-
   private Maps() {}
 
   static MVMap<Long, byte[]> documents(MVStore store, String namespace) {
-    return openDocuments(store, DOCUMENTS + namespace);
+    return store.openMap(
+        DOCUMENTS + namespace,
+        new MVMap.Builder<Long, byte[]>().keyType(LongDataType.INSTANCE).valueType(ByteArrayDataType.INSTANCE));
   }
 
   static MVMap<byte[], Long> index(MVStore store, String name) {
@@ -36,30 +35,6 @@ final class Maps {
 
   static String indexName(String namespace, String index) {
     return INDEX + namespace + "/" + index;
-  }
-
-  /** Copies all current entries into an empty store. */
-  static void copy(MVStore from, MVStore into) {
-    for (String name : from.getMapNames()) {
-      if (name.startsWith(DOCUMENTS)) copy(openDocuments(from, name), openDocuments(into, name), into);
-      else if (name.startsWith(INDEX)) copy(index(from, name), index(into, name), into);
-      else throw new IllegalStateException("a map that is none of ours: " + name);
-    }
-    into.commit();
-  }
-
-  private static <K, V> void copy(MVMap<K, V> from, MVMap<K, V> into, MVStore store) {
-    var cursor = from.cursor(null);
-    for (int count = 1; cursor.hasNext(); count += 1) {
-      into.put(cursor.next(), cursor.getValue());
-      if (count % ENTRIES_PER_COMMIT == 0) store.commit();
-    }
-  }
-
-  private static MVMap<Long, byte[]> openDocuments(MVStore store, String name) {
-    return store.openMap(
-        name,
-        new MVMap.Builder<Long, byte[]>().keyType(LongDataType.INSTANCE).valueType(ByteArrayDataType.INSTANCE));
   }
 
   /** Byte arrays compared byte by byte, unsigned. */

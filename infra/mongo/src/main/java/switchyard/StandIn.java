@@ -1,7 +1,6 @@
 package switchyard;
 
 import de.bwaldvogel.mongo.MongoVersion;
-import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.List;
@@ -25,7 +24,7 @@ public final class StandIn {
 
   private StandIn() {}
 
-  public static void main(String[] arguments) throws InterruptedException, IOException {
+  public static void main(String[] arguments) throws InterruptedException {
     if (arguments.length < 2 || arguments.length > 3) {
       System.err.println("usage: StandIn <file> <port> [host]");
       System.exit(2);

@@ -14,7 +14,7 @@ export async function countTokens(
 ): Promise<void> {
   const head = modelCallHead.parse(call.head);
   catalog.resolve(head.models, 'language');
-  const body = await receiveBody(call, 'language', head, largeBodies);
+  const body = await receiveBody(call, head, largeBodies);
   try {
     const request = JSON.parse(body.bytes.toString('utf8')) as CountTokensRequest;
     const count = { input_tokens: inputTokensOf('language', toChatRequest(request)) };

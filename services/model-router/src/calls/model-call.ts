@@ -26,7 +26,7 @@ export async function serveModelCall(
   });
   try {
     const models = deps.catalog.resolve(head.models, type, head.markup_percent);
-    const { bytes, memory } = await receiveBody(call, type, head, deps.largeBodies);
+    const { bytes, memory } = await receiveBody(call, head, deps.largeBodies);
     try {
       const request = await requestOf(bytes, context);
       const candidates = candidatesOf(models, request, deps);

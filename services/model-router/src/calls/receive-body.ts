@@ -1,12 +1,7 @@
 // Receives the body of a call from the bus. A large body reserves memory before its caller may send it, and is
 // assembled in place without a second copy.
 import type { IncomingCall } from '@switchyard/bus';
-import {
-  MODEL_BODY_BYTES_MAX,
-  type ModelCallHead,
-  type ModelType,
-  ServiceError,
-} from '@switchyard/contracts';
+import { MODEL_BODY_BYTES_MAX, type ModelCallHead, ServiceError } from '@switchyard/contracts';
 import { type ByteBudget, type HeldPlaces, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 
 interface ReceivedBody {
@@ -15,16 +10,14 @@ interface ReceivedBody {
   memory: HeldPlaces | null;
 }
 
-/** JSON is copied once per upstream to set the model's name; a file is sent as it is. */
-const COPIES_OF_JSON = 2;
+/** JSON is copied once per upstream to set the model's name, and a file into its form. */
+const COPIES = 2;
 /** JSON of another dialect than chat is translated first. */
 const COPIES_OF_A_DIALECT = 3;
-const COPIES_OF_A_FILE = 1;
 
 /** @throws ServiceError `service_unavailable` when there is no room or the caller leaves; `body_too_large` */
 export async function receiveBody(
   call: IncomingCall,
-  type: ModelType,
   { org, dialect, body_bytes: expected = 0 }: ModelCallHead,
   budget: ByteBudget,
 ): Promise<ReceivedBody> {
@@ -35,7 +28,7 @@ export async function receiveBody(
       'body_too_large',
       `The body is too large. Send at most ${MODEL_BODY_BYTES_MAX} bytes.`,
     );
-  const memory = await budget.take(copiesOf(type, dialect) * expected, { org, signal: call.signal });
+  const memory = await budget.take(copiesOf(dialect) * expected, { org, signal: call.signal });
   try {
     return { bytes: await collect(call.body(), expected), memory };
   } catch (error) {
@@ -44,9 +37,8 @@ export async function receiveBody(
   }
 }
 
-function copiesOf(type: ModelType, dialect: ModelCallHead['dialect']): number {
-  if (type === 'transcription') return COPIES_OF_A_FILE;
-  return dialect === undefined || dialect === 'chat' ? COPIES_OF_JSON : COPIES_OF_A_DIALECT;
+function copiesOf(dialect: ModelCallHead['dialect']): number {
+  return dialect === undefined || dialect === 'chat' ? COPIES : COPIES_OF_A_DIALECT;
 }
 
 async function collect(pieces: AsyncIterable<Buffer>, expected: number): Promise<Buffer> {

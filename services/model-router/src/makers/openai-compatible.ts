@@ -1,11 +1,10 @@
 // Upstreams that speak OpenAI's protocol: bytes pass through unchanged in both directions.
-import type { ModelType } from '@switchyard/contracts';
-import type { Agent } from 'undici';
+import type { ModelType, TranscriptionParams } from '@switchyard/contracts';
+import { type Agent, FormData } from 'undici';
 import { notifyWhenSent } from '../http/accepted-requests.ts';
 import { createMakersAgent } from '../http/makers-agent.ts';
 import { readRetryAfter } from '../http/retry-after.ts';
 import type { CallOptions, Maker, MakerDeps, UpstreamAnswer, UpstreamRequest } from './maker.ts';
-import { transcriptionForm } from './transcription-form.ts';
 
 const PATHS: Partial<Record<ModelType, string>> = {
   language: '/chat/completions',
@@ -68,10 +67,25 @@ async function call(
 }
 
 function contentOf({ upstream, body, transcription }: UpstreamRequest) {
-  if (!transcription) return { headers: { 'content-type': 'application/json' }, body };
-  const form = transcriptionForm(upstream.model, body, transcription);
-  const headers = { 'content-type': form.contentType, 'content-length': String(form.contentLength) };
-  return { headers, body: form.body };
+  if (transcription) return { headers: {}, body: formOf(upstream.model, body, transcription) };
+  return { headers: { 'content-type': 'application/json' }, body };
+}
+
+/** Lists in the form of OpenAI's clients, objects as JSON; null values are left out. */
+function formOf(model: string, audio: Buffer, params: TranscriptionParams): FormData {
+  const { media_type: type, filename, ...fields } = params;
+  const form = new FormData();
+  for (const [name, value] of Object.entries({ model, ...fields })) {
+    if (value === null || value === undefined) continue;
+    if (!Array.isArray(value)) form.append(name, fieldOf(value));
+    else for (const one of value) form.append(`${name}[]`, fieldOf(one));
+  }
+  form.append('file', new File([audio as Buffer<ArrayBuffer>], filename, { type }));
+  return form;
+}
+
+function fieldOf(value: unknown): string {
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
 function acceptOf({ type, stream }: UpstreamRequest): string {

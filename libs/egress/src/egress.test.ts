@@ -2,7 +2,7 @@
 // 127.0.0.0/8 stays what it is, private, and a server there tells whether anybody came.
 import { getEventListeners, once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { ServiceError } from '@switchyard/contracts';
 import { afterEach, expect, test } from 'vitest';
@@ -73,7 +73,7 @@ test('an exchange that fails leaves no listener on the caller’s signal', async
   const { signal } = new AbortController();
   const target = readTarget(`http://127.0.0.1:${port}/`, param);
   const sent = { method: 'GET', headers: {}, body: null };
-  const exchanged = exchange(connect(port, '127.0.0.1'), target, sent, { param, signal });
+  const exchanged = exchange(target, sent, { param, addresses: ['127.0.0.1'], ca: undefined, signal });
   expect(await failure(exchanged)).toEqual(failed('protocol'));
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });

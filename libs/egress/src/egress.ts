@@ -1,13 +1,13 @@
-// Requests to URLs that callers name. Each hop is parsed, resolved, checked and dialled separately; the deadline and
+// Requests to URLs that callers name. Each hop is parsed, resolved, checked and connected to separately; the deadline and
 // the byte limit cover all hops.
 import type { IncomingMessage } from 'node:http';
 import { type Clock, systemClock } from '@switchyard/service';
 import { type AllowList, NOTHING_MORE } from './allow-list.ts';
-import { type Dialing, dial, resolve } from './dial.ts';
 import { type Exchange, exchange } from './exchange.ts';
 import { fetchFailed, urlNotAllowed } from './failures.ts';
 import { ACCEPT_ENCODING, announcedLength, limitedBody } from './limited-body.ts';
 import { createLookup, type Lookup } from './lookup.ts';
+import { type Resolving, resolve } from './resolve.ts';
 import { readTarget, type Target } from './target.ts';
 
 export interface EgressOptions {
@@ -81,12 +81,12 @@ export function createEgress(options: EgressOptions = {}): Egress {
     ca,
     clock = systemClock,
   } = options;
-  const dialing: Dialing = { allow, refused, lookup, ca };
+  const resolving: Resolving = { allow, refused, lookup };
   return {
     async fetch(url, request = {}) {
       const trip = startTrip(request, clock);
       try {
-        return await follow(dialing, readTarget(url, trip.param), request, trip);
+        return await follow({ resolving, ca }, readTarget(url, trip.param), request, trip);
       } catch (error) {
         trip.end();
         throw error;
@@ -95,7 +95,7 @@ export function createEgress(options: EgressOptions = {}): Egress {
     async check(url, request = {}) {
       const trip = startTrip(request, clock);
       try {
-        await reached(trip, resolve(dialing, readTarget(url, trip.param), trip.param));
+        await reached(trip, resolve(resolving, readTarget(url, trip.param), trip.param));
       } finally {
         trip.end();
       }
@@ -134,7 +134,7 @@ function startTrip(
 }
 
 async function follow(
-  dialing: Dialing,
+  { resolving, ca }: { resolving: Resolving; ca: readonly string[] | undefined },
   first: Target,
   request: EgressRequest,
   trip: Trip,
@@ -143,9 +143,8 @@ async function follow(
   let target = first;
   let sent = firstExchange(request);
   for (let redirects = 0; ; redirects += 1) {
-    const addresses = await reached(trip, resolve(dialing, target, trip.param));
-    const socket = await dial(dialing, target, addresses, trip);
-    const answer = await exchange(socket, target, sent, trip);
+    const addresses = await reached(trip, resolve(resolving, target, trip.param));
+    const answer = await exchange(target, sent, { ...trip, addresses, ca });
     const location = redirectOf(answer);
     if (location === null || redirectsMax === 0) return respond(answer, target, request, trip);
     answer.destroy();

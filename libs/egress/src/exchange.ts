@@ -1,6 +1,7 @@
-// One HTTP/1.1 request over a socket that was dialled for it, up to the headers of its answer.
-import { request as httpRequest, type IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
+// One HTTP/1.1 request to an address that was checked, and to no other, up to the headers of its answer.
+import http, { type ClientRequest, type IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
 import { fetchFailed } from './failures.ts';
 import type { Target } from './target.ts';
 
@@ -10,24 +11,39 @@ export interface Exchange {
   readonly body: Buffer | null;
 }
 
+interface ExchangeOptions {
+  readonly param: string;
+  /** The addresses to try, in order: the name is not resolved again, whatever it would resolve to by now. */
+  readonly addresses: readonly string[];
+  /** Certificates (PEM) trusted in place of the system's. */
+  readonly ca: readonly string[] | undefined;
+  readonly signal: AbortSignal;
+}
+
 /** Bytes of an answer's headers. */
 const HEADERS_BYTES_MAX = 16 * 1024;
+/** What an address gets to accept a connection before the next one is tried. */
+const ADDRESS_TIMEOUT_MS = 5_000;
 
 /**
- * Sends the request and resolves with the answer, whose body has not been read. Aborting the signal destroys the socket.
+ * Sends the request and resolves with the answer, whose body has not been read. Aborting the signal destroys it.
  * @throws ServiceError `url_fetch_failed`; the signal's reason when it is aborted.
  */
 export function exchange(
-  socket: Socket,
   { url }: Target,
   { method, headers, body }: Exchange,
-  { param, signal }: { param: string; signal: AbortSignal },
+  { param, addresses, ca, signal }: ExchangeOptions,
 ): Promise<IncomingMessage> {
+  const lookup: LookupFunction = (_host, _options, done) =>
+    done(
+      null,
+      addresses.map((address) => ({ address, family: isIP(address) })),
+    );
   return new Promise((resolve, reject) => {
-    const request = httpRequest({
-      createConnection: () => socket,
+    signal.throwIfAborted();
+    const { request: ask, Agent } = url.protocol === 'https:' ? https : http;
+    const request = ask(url, {
       method,
-      path: `${url.pathname}${url.search}`,
       headers: {
         ...headers,
         host: url.host,
@@ -35,12 +51,18 @@ export function exchange(
         ...(body === null ? {} : { 'content-length': String(body.length) }),
       },
       maxHeaderSize: HEADERS_BYTES_MAX,
+      agent: new Agent({
+        lookup,
+        autoSelectFamily: true,
+        autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
+        ...(ca === undefined ? {} : { ca: [...ca] }),
+      }),
     });
+    const failureOf = watchProgress(request, url.protocol === 'https:', param);
     const abort = () => {
       reject(signal.reason);
       request.destroy();
     };
-    if (signal.aborted) return abort();
     signal.addEventListener('abort', abort, { once: true });
     const stopListening = () => signal.removeEventListener('abort', abort);
     request.once('response', (answer) => {
@@ -50,8 +72,45 @@ export function exchange(
     });
     request.on('error', (cause) => {
       stopListening();
-      reject(fetchFailed(param, 'protocol', 'the host did not answer with HTTP. Check the URL.', cause));
+      reject(failureOf(cause));
     });
     request.end(body);
   });
+}
+
+/** Returns how an error is reported: by how far the request had come. */
+function watchProgress(request: ClientRequest, isSecure: boolean, param: string) {
+  let reached: 'nothing' | 'server' | 'http' = 'nothing';
+  request.once('socket', (socket) => {
+    socket.once('connect', () => {
+      reached = isSecure ? 'server' : 'http';
+    });
+    socket.once('secureConnect', () => {
+      reached = 'http';
+    });
+  });
+  return (cause: Error) => {
+    switch (reached) {
+      case 'nothing':
+        return fetchFailed(
+          param,
+          'connect',
+          `the connection failed (${reasonOf(cause)}). Check that the server is reachable.`,
+          cause,
+        );
+      case 'server':
+        return fetchFailed(
+          param,
+          'tls',
+          `no secure connection (${reasonOf(cause)}). Check the server’s certificate.`,
+          cause,
+        );
+      case 'http':
+        return fetchFailed(param, 'protocol', 'the host did not answer with HTTP. Check the URL.', cause);
+    }
+  };
+}
+
+function reasonOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
 }

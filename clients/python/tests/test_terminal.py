@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -21,13 +22,13 @@ WAIT_SECONDS = 60
 
 
 @contextmanager
-def showing_server() -> Iterator[tuple[str, threading.Event]]:
+def showing_server(message: bytes = b"line\n", count: int = MESSAGES) -> Iterator[tuple[str, threading.Event]]:
     """The address of a terminal that shows all its messages at once, and whether they are sent."""
     sent = threading.Event()
 
     def show(socket: ServerConnection) -> None:
-        for _ in range(MESSAGES):
-            socket.send(b"line\n")
+        for _ in range(count):
+            socket.send(message)
         sent.set()
         for _ in socket:
             pass
@@ -63,3 +64,14 @@ async def test_stays_open_while_its_output_is_not_read_asynchronously(
                 read += 1
                 if read == MESSAGES:
                     break
+
+
+def test_a_shell_whose_output_is_not_read_waits_for_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("switchyard.terminal.UNREAD_MESSAGES_MAX", MESSAGES)
+    line = b"x" * 65_536
+    with showing_server(line, 20 * MESSAGES) as (url, sent), Terminal.open(url) as terminal:
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not terminal._socket.recv_messages.paused:
+            assert not sent.is_set() and time.monotonic() < deadline
+            time.sleep(0.01)
+        assert [data for _, data in zip(range(20 * MESSAGES), terminal)] == [line] * 20 * MESSAGES

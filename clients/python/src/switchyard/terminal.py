@@ -10,6 +10,10 @@ from typing import Self
 from websockets.sync.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosedError
 
+#: Messages of output that wait to be read. Beyond them the shell waits for its reader. When that lasts for a minute, the
+#: connection is taken for dead, because pings and pongs wait behind the output.
+UNREAD_MESSAGES_MAX = 1_024
+
 
 class Terminal:
     """Iterate over it for the output, as bytes."""
@@ -22,8 +26,8 @@ class Terminal:
     @classmethod
     def open(cls, url: str, *, cols: int = 80, rows: int = 24) -> Self:
         """Opens a terminal by the `url` of a link to one."""
-        # A full queue would leave pongs unread, and the connection would be taken for dead.
-        return cls(connect(f"{url}?cols={cols}&rows={rows}", max_size=None, max_queue=None))
+        address = f"{url}?cols={cols}&rows={rows}"
+        return cls(connect(address, max_size=None, max_queue=UNREAD_MESSAGES_MAX))
 
     def __iter__(self) -> Iterator[bytes]:
         try:

@@ -9,6 +9,10 @@ from typing import Self
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosedError
 
+#: Messages of output that wait to be read. Beyond them the shell waits for its reader. When that lasts for a minute, the
+#: connection is taken for dead, because pings and pongs wait behind the output.
+UNREAD_MESSAGES_MAX = 1_024
+
 
 class AsyncTerminal:
     """Iterate over it for the output, as bytes."""
@@ -21,8 +25,8 @@ class AsyncTerminal:
     @classmethod
     async def open(cls, url: str, *, cols: int = 80, rows: int = 24) -> Self:
         """Opens a terminal by the `url` of a link to one."""
-        # A full queue would leave pongs unread, and the connection would be taken for dead.
-        return cls(await connect(f"{url}?cols={cols}&rows={rows}", max_size=None, max_queue=None))
+        address = f"{url}?cols={cols}&rows={rows}"
+        return cls(await connect(address, max_size=None, max_queue=UNREAD_MESSAGES_MAX))
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:

@@ -13,14 +13,16 @@ interface RawJson {
 const json = JSON as unknown as RawJson;
 
 /** A text without so many digits in a row has no such integer, and is parsed faster. */
-const MANY_DIGITS = /\d{16}/;
+export function hasManyDigits(text: string): boolean {
+  return /\d{16}/.test(text);
+}
 
 /**
  * As JSON.parse, but an integer above 2^53 becomes an object that JSON.stringify writes as those digits.
  * @throws SyntaxError
  */
 export function parseExactly(text: string): unknown {
-  return MANY_DIGITS.test(text) ? json.parse(text, keepDigits) : JSON.parse(text);
+  return hasManyDigits(text) ? json.parse(text, keepDigits) : JSON.parse(text);
 }
 
 /** Whether `parseExactly` made this value of an integer. */

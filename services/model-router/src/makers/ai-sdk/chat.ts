@@ -7,6 +7,7 @@ import type {
 } from '@ai-sdk/provider';
 import { ChunkMaker } from './chat/chunks.ts';
 import { type CompletionFrame, toCompletion } from './chat/completion.ts';
+import { withExactArguments } from './chat/exact-arguments.ts';
 import { toPrompt } from './chat/prompt.ts';
 import { readChatRequest } from './chat/request.ts';
 import { rehearse, toSettings } from './chat/settings.ts';
@@ -28,9 +29,25 @@ export async function answerChat(model: LanguageModelV4, request: TranslationReq
     model: sent.upstream.model,
     created: Math.floor(request.now() / 1000),
   };
-  if (!sent.stream) return jsonAnswer(toCompletion(await model.doGenerate(options), frame, chatOptions));
+  if (!sent.stream) {
+    const answer = settings.tools ? textOfAnswer(request) : null;
+    const result = await model.doGenerate(options);
+    const content = answer ? withExactArguments(result.content, await answer()) : result.content;
+    return jsonAnswer(toCompletion({ ...result, content }, frame, chatOptions));
+  }
   const { stream } = await model.doStream({ ...options, includeRawChunks: true });
   return streamed(stream, new ChunkMaker(frame, chatOptions));
+}
+
+/** Reads a whole answer beside the provider package. */
+function textOfAnswer({ onResponse }: TranslationRequest): () => Promise<string> {
+  let text = Promise.resolve('{}');
+  onResponse((response) => {
+    text = response.clone().text();
+    text.catch(() => {}); // the package reads the same bytes, and reports it
+    return response;
+  });
+  return () => text;
 }
 
 /** Waits for the first content: an error before it still has a status, so a fallback is possible. */

@@ -1,6 +1,6 @@
 // POST /v1/decisions: questions about a situation, each answered with a probability.
 import { z } from 'zod';
-import { boundedMap, sizeOf } from './bounded.ts';
+import { boundedMap, sizeOf, textOrObject } from './bounded.ts';
 import { dollars } from './dollars.ts';
 import { modelChoice, modelRequest } from './model-choice.ts';
 
@@ -35,9 +35,7 @@ const question = z.looseObject({
 export const decisionsRequest = z
   .looseObject({
     ...modelChoice,
-    state: z
-      .union([z.string(), z.record(z.string(), z.unknown())])
-      .describe('The situation, as text or as a JSON object'),
+    state: textOrObject().describe('The situation, as text or as a JSON object'),
     questions: boundedMap(question, { min: 1, max: DECISION_QUESTIONS_MAX, key: z.string().min(1) }).describe(
       'Question name -> question. The options of a choice and the levels of a score (low to high) stand in its ' +
         '`criteria`, a list or a map of name -> description',

@@ -13,11 +13,16 @@ interface DecisionAnswer {
   probabilities: Record<string, number>;
 }
 
-async function decide(state: unknown, questions: unknown) {
+const bodyOf = (state: unknown, questions: unknown) =>
+  Buffer.from(JSON.stringify({ model: 'local/decide', state, questions }));
+
+const decide = (state: unknown, questions: unknown) => answerTo(bodyOf(state, questions));
+
+async function answerTo(body: Buffer) {
   const answer = await createLocalModels({ now: () => 0 }).answer({
     type: 'decision',
     model: 'decide',
-    body: Buffer.from(JSON.stringify({ model: 'local/decide', state, questions })),
+    body,
     stream: false,
     signal: new AbortController().signal,
   });
@@ -59,6 +64,17 @@ it('compares many options with many numbers without blocking other calls', async
   });
   const instructions = Array.from({ length: 300 }, (_, word) => `q${word}`).join(' ');
   expect(await longestTurn(() => ask(state, { type: 'choice', instructions, options }))).toBeLessThan(250);
+});
+
+it('reads the first of 500,000 values without blocking other calls for long', async () => {
+  const state = Object.fromEntries(Array.from({ length: 500_000 }, (_, n) => [`amount ${n}`, n]));
+  const body = bodyOf(state, { q: { type: 'boolean', instructions: 'Is amount 4 over 3?' } });
+  let answer: Awaited<ReturnType<typeof answerTo>> | undefined;
+  const turn = await longestTurn(async () => {
+    answer = await answerTo(body);
+  });
+  expect(answer?.answers.q.probability).toBeGreaterThan(0.9);
+  expect(turn).toBeLessThan(1_200); // JSON.parse alone takes a third of it
 });
 
 it('reads the beginning of long keys without blocking other calls', async () => {

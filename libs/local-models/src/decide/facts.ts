@@ -103,8 +103,10 @@ function addJson(reading: Reading, path: string[], value: unknown, depth: number
   reading.valuesLeft -= 1;
   if (reading.fields.length >= STATE_FIELDS_MAX || depth > DEPTH_MAX) return;
   if (typeof value === 'object' && value !== null)
-    for (const [key, inner] of Object.entries(value)) {
+    // Not `Object.entries`, which reads all of an object of which 10,000 values are read.
+    for (const key in value) {
       if (reading.valuesLeft <= 0) return;
+      const inner = (value as Record<string, unknown>)[key];
       const step = Array.isArray(value) ? [] : identifierStems(key.slice(0, KEY_LENGTH_READ_MAX));
       addJson(reading, [...path, ...step].slice(-PATH_LENGTH_MAX), inner, depth + 1);
     }

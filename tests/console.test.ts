@@ -817,6 +817,30 @@ test('a computer whose image is pulled shows how far it is, and whether it faile
   await page.getByText('There is no such computer').waitFor();
 });
 
+test('a creation whose dialog was closed goes on, and leaves the page as it is', {
+  timeout: TEST_MS_MAX,
+}, async () => {
+  const tab = await signedIn();
+  await open('Computers', tab);
+  const pulled = Promise.withResolvers<void>();
+  const made = { ...computer, id: 'cmp_pulled', name: 'pulled' };
+  let data: object[] = [];
+  await tab.route('**/v1/computers', async (route) => {
+    if (route.request().method() !== 'POST') return route.fulfill({ json: { object: 'list', data } });
+    await pulled.promise;
+    return route.fulfill({ status: 201, json: made });
+  });
+  await tab.getByRole('button', { name: 'Create a computer' }).click();
+  await tab.getByRole('button', { name: 'Create', exact: true }).click();
+  await tab.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+  await tab.getByRole('dialog').waitFor({ state: 'hidden' });
+  data = [made];
+  pulled.resolve();
+  await tab.getByRole('link', { name: 'pulled' }).waitFor();
+  expect(new URL(tab.url()).pathname).toBe('/console/computers');
+  await tab.context().close();
+});
+
 test('a webhook is sent a test event, and its deliveries are listed', { timeout: TEST_MS_MAX }, async () => {
   const receiver = createServer((request, answer) => request.resume().on('end', () => answer.end()));
   receiver.listen(0, '127.0.0.1');

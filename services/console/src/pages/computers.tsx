@@ -12,7 +12,7 @@ import {
 } from '@mantine/core';
 import { useInputState } from '@mantine/hooks';
 import type { ComputerObject, ComputerOptions } from '@switchyard/contracts';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { refresh, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
@@ -100,6 +100,7 @@ function CreateForm({
   const [ownImage, setOwnImage] = useInputState('');
   const [idle, setIdle] = useState<number | string>('');
   const [, go] = useLocation();
+  const form = useRef<HTMLFormElement>(null);
   const work = useWork();
   const perHour =
     60 *
@@ -118,11 +119,11 @@ function CreateForm({
     await work.run(async (post) => {
       const { id } = await post<ComputerObject>('/v1/computers', body);
       await refresh('/v1/computers');
-      go(`/console/computers/${id}`);
+      if (form.current) go(`/console/computers/${id}`); // not when the dialog was closed meanwhile
     });
   };
   return (
-    <form onSubmit={(event) => void submit(event)}>
+    <form ref={form} onSubmit={(event) => void submit(event)}>
       <Stack>
         <TextInput label="Name" placeholder="generated" value={name} onChange={setName} data-autofocus />
         <Sized label={`Cores: ${cores}`} range={cpu} value={cores} onChange={setCores} />

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { ownPort, startNats } from '@switchyard/testing';
+import { Gauge } from 'prom-client';
 import { expect, onTestFinished, test } from 'vitest';
 import { serveHealth } from './health.ts';
 import { makeMetrics } from './metrics.ts';
@@ -23,6 +24,18 @@ test('the health server answers the probes and metrics, and nothing else', async
   expect(await statusOf(`${server.url}/readyz`)).toBe(200);
   expect(await (await fetch(`${server.url}/metrics`)).text()).toContain('process_cpu_seconds_total');
   expect(await statusOf(`${server.url}/v1/models`)).toBe(404);
+});
+
+test('a metric that cannot be read is an error of that answer only', async () => {
+  const metrics = makeMetrics('test');
+  const collect = () => {
+    throw new Error('away');
+  };
+  new Gauge({ name: 'broken', help: 'throws', registers: [metrics], collect });
+  const server = await serveHealth({ host: '127.0.0.1', port: 0, metrics, ready: () => true });
+  onTestFinished(() => server.close());
+  expect(await statusOf(`${server.url}/metrics`)).toBe(500);
+  expect(await statusOf(`${server.url}/livez`)).toBe(200);
 });
 
 test('a service is alive before it is ready, and ready while NATS is connected', async () => {

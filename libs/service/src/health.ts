@@ -23,8 +23,11 @@ export interface HealthServer {
 export async function serveHealth({ host, port, metrics, ready }: HealthOptions): Promise<HealthServer> {
   const server = createServer(async (request, response) => {
     if (request.url === '/metrics') {
-      const text = await metrics.metrics();
-      response.writeHead(200, { 'content-type': metrics.contentType }).end(text);
+      // A rejection that nothing handles would end the service.
+      await metrics.metrics().then(
+        (text) => response.writeHead(200, { 'content-type': metrics.contentType }).end(text),
+        (error: unknown) => response.writeHead(500).end(`A metric could not be read: ${String(error)}`),
+      );
       return;
     }
     const probes: Readonly<Record<string, () => boolean>> = { '/livez': () => true, '/readyz': ready };

@@ -7,9 +7,10 @@ import { createEgress } from '@switchyard/egress';
 import { freePort } from '@switchyard/local';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createMakersAgent } from '../../http/makers-agent.ts';
-import { chatFixture } from '../__fixtures__/replayed-chat.ts';
+import { chatFixture, HELLO, withMaker } from '../__fixtures__/replayed-chat.ts';
 import { anthropic } from '../anthropic/index.ts';
 import { type Failure, faultOf } from '../failure.ts';
+import { mistral } from '../mistral/index.ts';
 import { aiSdkMaker } from './ai-sdk-maker.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -118,6 +119,25 @@ test('an error page of a proxy is a fault by its status, without its markup for 
 test.each(['data: what\n\n', 'what', ''])('a stream of something else (%j) is a fault', async (text) => {
   answer = (response) => response.writeHead(200, EVENT_STREAM).end(text);
   expect((await failureOf(true)).kind).toBe('fault');
+});
+
+test.each(['{nonsense}', '{}'])('an event that cannot be read (%s) is not quoted to the caller', (event) => {
+  const base64 = Buffer.from(`data: ${event}\n\n`).toString('base64');
+  const stream = { source: 'made for the test', headers: EVENT_STREAM, base64 };
+  return withMaker(mistral, [stream], async ({ call: ask }) => {
+    const failure = await ask('language', { ...HELLO, stream: true }).catch(faultOf);
+    expect(failure).toMatchObject({ status: 200, kind: 'fault', message: 'the answer could not be read' });
+  });
+});
+
+test('an error in an event of another shape is the maker’s, and classified for fallback', () => {
+  const event = { error: { message: 'Slow down.', type: 'rate_limit_error' } };
+  const base64 = Buffer.from(`data: ${JSON.stringify(event)}\n\n`).toString('base64');
+  const stream = { source: 'made for the test', headers: EVENT_STREAM, base64 };
+  return withMaker(mistral, [stream], async ({ call: ask }) => {
+    const failure = await ask('language', { ...HELLO, stream: true }).catch(faultOf);
+    expect(failure).toMatchObject({ kind: 'rate_limited', message: expect.stringMatching(/: Slow down\.$/) });
+  });
 });
 
 const events = Buffer.from(

@@ -5,7 +5,9 @@ import { STATUS_CODES } from 'node:http';
 import {
   APICallError,
   EmptyResponseBodyError,
+  JSONParseError,
   LoadAPIKeyError,
+  TypeValidationError,
   UnsupportedFunctionalityError,
 } from '@ai-sdk/provider';
 import { isProviderStreamError, type ProviderStreamError } from '@ai-sdk/provider-utils';
@@ -111,5 +113,11 @@ function retryAfterS(
 function asUnusable(error: unknown): unknown {
   if (EmptyResponseBodyError.isInstance(error))
     return new UnusableAnswer('the answer is empty', { cause: error });
+  const isUnread = TypeValidationError.isInstance(error);
+  const reported = isUnread ? (error.value as { error?: unknown } | null)?.error : undefined;
+  if (reported) return reportedError(reported); // an error in a shape that the package does not know
+  // Their messages quote the answer.
+  if (isUnread || JSONParseError.isInstance(error))
+    return new UnusableAnswer('the answer could not be read', { cause: error });
   return networkErrorIn(error) ?? error;
 }

@@ -280,6 +280,7 @@ test('a stream that fails in its middle ends with the maker’s message', () => 
     base64: Buffer.from(data).toString('base64'),
   };
   return withMaker(openai, [broken], async ({ call }) => {
-    await expect(call('language', { ...HELLO, stream: true }, { model })).rejects.toThrow(/It broke/);
+    const failure = await call('language', { ...HELLO, stream: true }, { model }).catch(faultOf);
+    expect(failure).toMatchObject({ kind: 'fault', message: 'the answer reported an error: It broke.' });
   });
 });

@@ -57,10 +57,16 @@ describeChat(example, {
   // By fixture, without `chat-`: as much of the answer as shall be compared. `...stream` is the answer to a stream.
   answers: {
     text: { content: 'Four.', finishReason: 'stop', usage: usageOf(20, 3, { cached: 16 }) },
+    thinking: { content: 'Four.', reasoning: 'Two and two.', usage: usageOf(20, 8, { reasoning: 5 }) },
     'tool-calls': { content: '', toolCalls, finishReason: 'tool_calls' },
     length: { finishReason: 'length' },
     blocked: { finishReason: 'content_filter' },
-    stream: { content: 'Four. ✓', finishReason: 'stop', usage: usageOf(20, 4) },
+    stream: {
+      content: 'Four. ✓',
+      reasoning: 'Two and two.',
+      finishReason: 'stop',
+      usage: usageOf(20, 9, { reasoning: 5 }),
+    },
     'tool-calls-stream': { toolCalls, finishReason: 'tool_calls' },
   },
   // The field that the error names, and fields of a request: one for each setting that the maker does not have.

@@ -24,11 +24,21 @@ import { z } from 'zod';
 import type { ProviderSettings } from '../ai-sdk/declaration.ts';
 
 const calledTool = z.object({ id: z.string(), tool: z.string(), input: z.unknown() });
-const used = z.object({ in: z.number(), cached: z.number().optional(), out: z.number() });
-const answer = z.object({ words: z.string(), calls: z.array(calledTool).default([]), why: z.string(), used });
+const used = z.object({
+  ...{ in: z.number(), cached: z.number().optional() },
+  ...{ out: z.number(), thinking: z.number().optional() },
+});
+const answer = z.object({
+  thought: z.string().default(''),
+  words: z.string(),
+  calls: z.array(calledTool).default([]),
+  why: z.string(),
+  used,
+});
 const problem = z.object({ problem: z.string() });
 /** An event of a stream has some of these. */
 const event = z.object({
+  thought: z.string().optional(),
   words: z.string().optional(),
   call: calledTool.optional(),
   why: z.string().optional(),
@@ -59,9 +69,13 @@ export function exampleChat(settings: ProviderSettings, modelId: string): Langua
         ...requestOf(options, false),
         successfulResponseHandler: createJsonResponseHandler(answer),
       });
-      const text = value.words === '' ? [] : [{ type: 'text' as const, text: value.words }];
+      const { thought, words, calls } = value;
       return {
-        content: [...text, ...value.calls.map(toolCallOf)],
+        content: [
+          ...(thought === '' ? [] : [{ type: 'reasoning' as const, text: thought }]),
+          ...(words === '' ? [] : [{ type: 'text' as const, text: words }]),
+          ...calls.map(toolCallOf),
+        ],
         finishReason: finishOf(value.why),
         usage: usageOf(value.used),
         warnings: warningsOf(options),
@@ -148,35 +162,44 @@ function finishOf(why: string): LanguageModelV4FinishReason {
 }
 
 /** `total` is what the maker bills: input with what was read from its cache, output with thinking. */
-function usageOf({ in: input, cached = 0, out }: z.infer<typeof used>): LanguageModelV4Usage {
+function usageOf({ in: input, cached = 0, out, thinking = 0 }: z.infer<typeof used>): LanguageModelV4Usage {
   return {
     inputTokens: { total: input, noCache: input - cached, cacheRead: cached, cacheWrite: undefined },
-    outputTokens: { total: out, text: out, reasoning: undefined },
+    outputTokens: { total: out, text: out - thinking, reasoning: thinking },
   };
 }
 
-const TEXT = 'text';
+type Parts = TransformStreamDefaultController<LanguageModelV4StreamPart>;
 
 /** A stream that was cut gets no `finish`: the router then falls back, or ends it as broken and free. */
 function partsOf(warnings: SharedV4Warning[]) {
-  let isOpen = false;
+  let open: 'text' | 'reasoning' | null = null;
+  const goOn = (block: typeof open, out: Parts) => {
+    if (block === open) return;
+    if (open) out.enqueue({ type: `${open}-end`, id: open });
+    if (block) out.enqueue({ type: `${block}-start`, id: block });
+    open = block;
+  };
   return new TransformStream<ParseResult<z.infer<typeof event>>, LanguageModelV4StreamPart>({
     start: (out) => out.enqueue({ type: 'stream-start', warnings }), // not with the first event: there may be none
     transform(read, out) {
       if (!read.success) return out.enqueue({ type: 'error', error: read.error });
-      const { words, call, why, used, problem: message } = read.value;
+      const { thought, words, call, why, used, problem: message } = read.value;
       if (message) {
         const error = createProviderStreamError({ message, data: read.value });
         return out.enqueue({ type: 'error', error });
       }
+      if (thought) {
+        goOn('reasoning', out);
+        out.enqueue({ type: 'reasoning-delta', id: 'reasoning', delta: thought });
+      }
       if (words) {
-        if (!isOpen) out.enqueue({ type: 'text-start', id: TEXT });
-        isOpen = true;
-        out.enqueue({ type: 'text-delta', id: TEXT, delta: words });
+        goOn('text', out);
+        out.enqueue({ type: 'text-delta', id: 'text', delta: words });
       }
       if (call) out.enqueue(toolCallOf(call));
       if (!why || !used) return;
-      if (isOpen) out.enqueue({ type: 'text-end', id: TEXT });
+      goOn(null, out);
       out.enqueue({ type: 'finish', finishReason: finishOf(why), usage: usageOf(used) });
     },
   });

@@ -1,8 +1,8 @@
 // Reports the progress of a creation whose image is pulled: to its caller, if one listens, and in its record for
 // other readers. Nothing is written for an image that is present.
 import { type CreationProgress, NOTHING_TO_PULL } from '@switchyard/contracts';
+import { passed } from '@switchyard/service';
 import type { Computer } from './computer.ts';
-import { Paced } from './paced.ts';
 
 const REPORTED_EVERY_MS = 500;
 
@@ -11,29 +11,29 @@ export type OnProgress = (progress: CreationProgress) => void;
 export class CreationReport {
   readonly #computer: Computer;
   readonly #onProgress: OnProgress;
-  readonly #reporting: Paced<CreationProgress>;
   #latest: CreationProgress | null = null;
+  /** The latest progress is not reported yet. */
+  #isDue = false;
+  #reporting: Promise<void> | undefined;
+  readonly #settled = new AbortController();
 
   /** @param computer under its lock until `settle` */
   constructor(computer: Computer, onProgress: OnProgress = () => {}) {
     this.#computer = computer;
     this.#onProgress = onProgress;
-    this.#reporting = new Paced({
-      everyMs: REPORTED_EVERY_MS,
-      clock: computer.deps.clock,
-      pass: (progress) => this.#report(progress),
-    });
   }
 
   /** Reports progress of the pull. */
   pulling(progress: CreationProgress): void {
     this.#latest = progress;
-    this.#reporting.give(progress);
+    this.#isDue = true;
+    this.#reporting ??= this.#reportWhileDue();
   }
 
   /** The pull has succeeded or failed. Resolves when no write is in progress. */
-  settle(): Promise<void> {
-    return this.#reporting.stop();
+  async settle(): Promise<void> {
+    this.#settled.abort();
+    await this.#reporting;
   }
 
   /** Reports that the image is present. @returns progress for the record; null if nothing was pulled */
@@ -45,6 +45,18 @@ export class CreationReport {
     };
     this.#onProgress(progress);
     return this.#latest && progress;
+  }
+
+  /** Reports the first progress at once, then the latest at a limited rate. */
+  async #reportWhileDue(): Promise<void> {
+    const { clock } = this.#computer.deps;
+    const { signal } = this.#settled;
+    while (this.#isDue && this.#latest && !signal.aborted) {
+      this.#isDue = false;
+      await this.#report(this.#latest);
+      await passed(REPORTED_EVERY_MS, clock, signal);
+    }
+    this.#reporting = undefined;
   }
 
   /**

@@ -1,7 +1,7 @@
 // Images from a real registry, pulled by the real engine; the registry's answers go wrong one at a time.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -178,6 +178,22 @@ describe('an image that goes to make room', () => {
     expect(await removeUnused()).toBe(0);
     engine.release();
     await expect.poll(removeUnused, { timeout: 30_000 }).toBe(1);
+  });
+
+  test('goes also where the engine cannot remove another one', async () => {
+    const engine = await openHeldEngine();
+    onTestFinished(() => engine.close());
+    const { use, removeUnused } = images({ docker: engine.docker });
+    for (const name of ['room/one', 'room/two'])
+      await use({ image: await registry.push(name) }, async () => {});
+    // The first in the order in which the notes are read.
+    const [note] = await readdir(memory);
+    const stuck = await readFile(join(memory, note!), 'utf8');
+    engine.fail(new RegExp(`^DELETE .*/images/${stuck}`));
+    expect(await removeUnused()).toBe(1);
+    expect((await docker.getImage(stuck).inspect()).RepoTags).toEqual([stuck]);
+    engine.release();
+    expect(await removeUnused()).toBe(1);
   });
 
   test('is left alone while the note of it is empty: its agent died over it, or writes it', async () => {

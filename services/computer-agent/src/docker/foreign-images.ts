@@ -33,7 +33,7 @@ export type ForeignImages = ReturnType<typeof createForeignImages>;
 
 /** Those of one host. */
 export function createForeignImages(deps: ForeignImagesDeps) {
-  const { docker, memory } = deps;
+  const { docker, memory, logger } = deps;
   /** Repository -> number of current uses of its images. */
   const uses = new Map<string, number>();
   /** By repository. A pull must wait: the engine removes in steps, and would remove what is pulled in between. */
@@ -48,10 +48,18 @@ export function createForeignImages(deps: ForeignImagesDeps) {
     let removed = 0;
     for (const name of await readdir(memory).catch(() => [])) {
       const note = join(memory, name);
-      const pinned = await readFile(note, 'utf8');
+      const pinned = await readFile(note, 'utf8').catch(() => ''); // a pull that failed has just removed it
       const repository = parseImageReference(pinned)?.repository;
       if (repository === undefined || isInUse(repository)) continue; // undefined: the note is being written
-      const removal = removeImage(docker, pinned, note).finally(() => removals.delete(repository));
+      const removal = removeImage(docker, pinned, note)
+        .catch((error: unknown) => {
+          logger.warn(
+            { err: error, pinned },
+            'An image that no computer uses was not removed; trying again later',
+          );
+          return false;
+        })
+        .finally(() => removals.delete(repository));
       removals.set(repository, removal);
       if (await removal) removed += 1;
     }
@@ -83,8 +91,7 @@ export function createForeignImages(deps: ForeignImagesDeps) {
       const reference = parseImageReference(request.image);
       if (!reference) throw new Error(`control admitted ${request.image}, which is no image reference`);
       const { repository } = reference;
-      for (let removal = removals.get(repository); removal; removal = removals.get(repository))
-        await removal.catch(() => {}); // the caller of the removal gets the error
+      for (let removal = removals.get(repository); removal; removal = removals.get(repository)) await removal;
       uses.set(repository, (uses.get(repository) ?? 0) + 1);
       try {
         return await work(await ensure(memory, pullDeps, request, reference));

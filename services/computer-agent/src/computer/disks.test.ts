@@ -1,15 +1,17 @@
 // Disks of computers, on the real Docker engine: what is written inside fills that disk and nothing else.
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import { makeLogger } from '@switchyard/service';
+import { temporaryFolder } from '@switchyard/testing';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { sourceOfMount } from '../docker/mounts.ts';
 import type { ComputerHost } from './computer-host.ts';
 import type { Container } from './container.ts';
+import { openDisks } from './disks.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 import { workspacePath } from './workspace-path.ts';
 
@@ -35,6 +37,16 @@ const diskFolder = () => join(testHost.options.dataDirectory, 'disks');
 /** Where the disk of a computer is mounted when it is. */
 const mountOf = async (id: string) =>
   join(diskFolder(), 'mounts', await readlink(join(diskFolder(), 'computers', id)));
+
+test('a disk that cannot be made leaves nothing on the host', async () => {
+  const directory = await temporaryFolder('disks');
+  const tooSmall = 1e-6;
+  const logger = makeLogger('test', 'silent');
+  const disks = await openDisks({ directory, diskGb: tooSmall, spares: 0, logger });
+  await expect(disks.create('cmp_refused')).rejects.toThrow(/mkfs/);
+  expect(await readdir(join(directory, 'images'))).toEqual([]);
+  await rm(directory, { recursive: true });
+});
 
 describe.each([
   ['out of the pool', 1],

@@ -163,8 +163,13 @@ export class Disks {
 
   async #make(diskGb: number): Promise<string> {
     const disk = randomBytes(8).toString('hex');
-    await formatDisk(this.#folder.image(disk), diskGb);
-    await this.#folder.mountWithFolders(disk);
+    try {
+      await formatDisk(this.#folder.image(disk), diskGb);
+      await this.#folder.mountWithFolders(disk);
+    } catch (error) {
+      await this.#destroy(disk).catch(() => {}); // the next agent removes what is left
+      throw error;
+    }
     this.#mounted.add(disk);
     return disk;
   }

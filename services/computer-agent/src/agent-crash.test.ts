@@ -1,7 +1,7 @@
 // The agent is killed: its computers continue, no minute is lost or doubled, and the next agent finishes or undoes
 // interrupted transitions.
 import { once } from 'node:events';
-import { readdir, readFile, rename } from 'node:fs/promises';
+import { readdir, rename } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { requestHost } from '@switchyard/bus';
 import { type ComputerRecord, recordKey } from '@switchyard/contracts';
@@ -9,6 +9,7 @@ import { FakeClock } from '@switchyard/testing';
 import Docker from 'dockerode';
 import { describe, expect, test, vi } from 'vitest';
 import { openHeldEngine } from './__fixtures__/held-engine.ts';
+import { LABEL_SLOT } from './docker/container-config.ts';
 import { minuteCost } from './metering/minutes.ts';
 import { defaultLimits, newTestRecord, openTestAgent, type TestAgent } from './test-agent.ts';
 import { agentsInSuccession } from './test-succession.ts';
@@ -60,11 +61,10 @@ async function createAndKill(laterMs = 0, change: Partial<ComputerRecord> = {}):
  * Replaces the socket of a computer's init. The first client gets a greeting and nothing more; with `until`, it gets
  * the greeting only then.
  */
-async function openDeafSocket(computerId: string, until?: Promise<void>): Promise<Server> {
+async function openDeafSocket({ container }: ComputerRecord, until?: Promise<void>): Promise<Server> {
   const folder = `${agents.dataFolder}/hosts/computer-agent/computers`;
-  const claims = await readdir(`${folder}/claims`);
-  const claimed = await Promise.all(claims.map((slot) => readFile(`${folder}/claims/${slot}`, 'utf8')));
-  const path = `${folder}/control/${claims[claimed.findIndex((text) => text.includes(computerId))]}.sock`;
+  const { Config } = await new Docker().getContainer(container!).inspect();
+  const path = `${folder}/control/${Config.Labels[LABEL_SLOT]}.sock`;
   const init = `${agents.dataFolder}/init.sock`; // the agent would remove unknown files in its own folder
   await rename(path, init);
   let callers = 0;
@@ -88,7 +88,7 @@ test('a command after a crash waits for its own computer, and for no other one t
   const { id: slow } = await doomed.host.create();
   await doomed.kill();
   const heard = Promise.withResolvers<void>();
-  const socket = await openDeafSocket(slow, heard.promise);
+  const socket = await openDeafSocket((await doomed.host.record(slow))!, heard.promise);
   try {
     const starting = agents.startSuccessor(NOON + 1_000);
     const exec = (id: string) => {
@@ -118,8 +118,9 @@ test('a computer with an idle time of its own keeps it after a crash', async () 
 
 describe('minutes', () => {
   test('an init that does not answer a successor at first: it is asked again, and every minute counts', async () => {
-    const { id } = await createAndKill(30_000);
-    const socket = await openDeafSocket(id);
+    const record = await createAndKill(30_000);
+    const { id } = record;
+    const socket = await openDeafSocket(record);
     try {
       const next = await agents.startSuccessor(NOON + 31_000);
       await next.agent.reconciler.reconcile();

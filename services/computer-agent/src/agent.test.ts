@@ -4,6 +4,7 @@ import { access, readdir, readFile, rm } from 'node:fs/promises';
 import { openReply, requestHost } from '@switchyard/bus';
 import { type ComputerRecord, type ExecRequest, hostSubject, recordKey } from '@switchyard/contracts';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { LABEL_AGENT, LABEL_SLOT } from './docker/container-config.ts';
 import { deleteComputer } from './lifecycle/transitions.ts';
 import { minuteCost } from './metering/minutes.ts';
 import {
@@ -92,8 +93,14 @@ describe('a creation whose record came along', () => {
       if (left) expect(left).toMatchObject({ host: 'host_other', container: null });
       expect(changes(id)).not.toContain('computer.created');
       expect(chargedMinutes(id)).toEqual([]);
-      const claims = `${testAgent.dataFolder}/hosts/computer-agent/computers/claims`;
-      expect(await readdir(claims)).toEqual([]);
+      const filters = { label: [`${LABEL_AGENT}=${testAgent.agent.hostId}`] };
+      const slots = `${testAgent.dataFolder}/hosts/computer-agent/computers/slots`;
+      const withoutContainer = async () => {
+        const names = await readdir(slots);
+        const found = await testAgent.docker.listContainers({ all: true, filters });
+        return names.filter((name) => found.every(({ Labels }) => Labels[LABEL_SLOT] !== name));
+      };
+      await expect.poll(withoutContainer).toEqual([]); // one may be made for the pool
     },
   );
 

@@ -6,7 +6,7 @@ import type { Container } from './container.ts';
 import { LACKS_DISKS } from './host-features.ts';
 import type { HostParts } from './open-computer-host.ts';
 import type { ImageStatus } from './preparation.ts';
-import type { Reservation } from './reservations.ts';
+import type { Reservation, RunningComputer } from './reservations.ts';
 import type { Workspaces } from './workspaces.ts';
 
 interface ReserveOptions extends ContainerOptions {
@@ -85,7 +85,7 @@ export class ComputerHost {
   /** Resolves when the warm pool is full. */
   async poolFilled(): Promise<void> {
     await this.ready;
-    await this.#parts.reservations.poolFilled();
+    await this.#parts.reservations.pool.filled();
     await this.#parts.disks.filled();
   }
 
@@ -108,8 +108,8 @@ export class ComputerHost {
   }
 
   /** Connects to a container that an earlier agent started. @throws ServiceError `computer_failed` if it has ended */
-  connect(containerId: string): Promise<Container> {
-    return this.#parts.reservations.connect(containerId);
+  connect(computer: RunningComputer): Promise<Container> {
+    return this.#parts.reservations.connect(computer);
   }
 
   /** All containers of this agent, including pooled ones, for the reconciler. */
@@ -138,7 +138,7 @@ export class ComputerHost {
     const { preparation, reservations, containers, disks, network, imageRoom, closeMounts } = this.#parts;
     await imageRoom.stop();
     await preparation.close();
-    await this.#calmly(reservations.closePool());
+    await this.#calmly(reservations.pool.close());
     await this.#calmly(containers.clearUp()); // also for an agent that was never ready
     await this.#calmly(disks.close());
     await this.#calmly(network.close());

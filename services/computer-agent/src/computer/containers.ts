@@ -1,5 +1,5 @@
 // The containers of this host, and everything on the host that belongs to one: its slot names its socket, its mount
-// point, its system disk and its claim.
+// point and its system disk.
 import { randomBytes } from 'node:crypto';
 import { ServiceError } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
@@ -7,7 +7,6 @@ import { type ContainerOptions, networkFilesOf, type SizeMb } from '../docker/co
 import type { ContainerState, Engine, EngineContainer } from '../docker/engine.ts';
 import { setHostSideLimits } from '../docker/host-side-limits.ts';
 import type { MountSlots } from '../docker/mounts.ts';
-import type { Claims } from './claims.ts';
 import type { ControlSockets } from './control-sockets.ts';
 import { connectInit, type InitClient } from './init-client.ts';
 import type { SystemDisks } from './system-disks.ts';
@@ -33,7 +32,6 @@ interface NewContainer extends ContainerOptions {
 interface ContainersDeps {
   readonly engine: Engine;
   readonly sockets: ControlSockets;
-  readonly claims: Claims;
   /** undefined: this process cannot mount. */
   readonly slots: MountSlots | undefined;
   readonly systemDisks: SystemDisks;
@@ -47,6 +45,8 @@ export class Containers {
   readonly #deps: ContainersDeps;
   /** Container -> slot, to clean up after a container that was removed from outside and cannot be inspected. */
   readonly #slots = new Map<string, string>();
+  /** Slot -> computer that it was given to; none for a slot of the pool. */
+  readonly #computers = new Map<string, string>();
   /** Containers that this agent has begun to end. */
   readonly #ending = new Set<string>();
 
@@ -116,7 +116,17 @@ export class Containers {
     if (!state?.running)
       throw new ServiceError('computer_failed', 'the container of the computer no longer runs');
     const { slot, size } = state;
-    return { containerId, slot, size, init: await connectInit(await sockets.find(slot)) };
+    return { containerId, slot, size, init: await connectInit(sockets.path(slot)) };
+  }
+
+  /** Gives the container of the slot to the computer. */
+  assign(slot: string, computerId: string): void {
+    this.#computers.set(slot, computerId);
+  }
+
+  /** The computer that was given the container of the slot. */
+  computerOf(slot: string): string | undefined {
+    return this.#computers.get(slot);
   }
 
   inspect(containerId: string): Promise<ContainerState | undefined> {
@@ -163,23 +173,24 @@ export class Containers {
   }
 
   /**
-   * Removes containers that no computer has claimed, such as the pool of an earlier agent, and slots without a container. Lists containers again, because the engine
-   * may have been making or removing one when that agent died. One that cannot be removed is logged and left.
+   * Removes the pool of an earlier agent, which are containers with an empty slot, and slots without a container.
+   * Call it after running computers are taken over. Lists containers again, because the engine may have been making or
+   * removing one when that agent died. One that cannot be removed is logged and left.
    */
   async clearUp(): Promise<void> {
-    const { sockets, claims, slots, systemDisks, logger } = this.#deps;
+    const { sockets, slots, systemDisks, logger } = this.#deps;
     const orLeave = (removal: Promise<void>, slot: string) =>
       removal.catch((error: unknown) =>
         logger.warn({ err: error, slot }, 'what an earlier agent left could not be removed'),
       );
     const left = await this.list();
+    const empty = new Set(await slots?.empty());
     for (const { containerId, slot } of left)
-      if (!claims.has(slot)) await orLeave(this.remove({ containerId, slot }), slot);
+      if (empty.has(slot)) await orLeave(this.remove({ containerId, slot }), slot);
     const keptSlots = new Set(left.map(({ slot }) => slot));
     for (const slot of new Set([
       ...((await slots?.list()) ?? []),
       ...(await sockets.list()),
-      ...claims.list(),
       ...(await systemDisks.list()),
     ])) {
       if (!keptSlots.has(slot)) await orLeave(this.#clearSlot(slot), slot);
@@ -188,13 +199,14 @@ export class Containers {
 
   /** Removes everything that belongs to a slot. The container must be gone. */
   async #clearSlot(slot: string): Promise<void> {
-    const { slots, sockets, systemDisks, claims, workspaces } = this.#deps;
-    const claim = claims.get(slot);
+    const { slots, sockets, systemDisks, workspaces } = this.#deps;
     await slots?.remove(slot);
     await sockets.remove(slot);
     await systemDisks.remove(slot);
-    await claims.clear(slot);
-    if (claim && !claims.holds(claim.computerId)) workspaces.close(claim.computerId);
+    const computerId = this.#computers.get(slot);
+    this.#computers.delete(slot);
+    const isOver = computerId !== undefined && !this.#computers.values().some((id) => id === computerId);
+    if (isOver) workspaces.close(computerId);
   }
 }
 

@@ -18,27 +18,22 @@ export async function openControlSockets(directory: string) {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const directoryOf = (slot: string) => join(directory, slot);
   const pathOf = (slot: string) => join(directory, `${slot}.sock`);
-  /** Waits for the socket of a container that was just started, moves it, and returns its path. */
-  const take = async (slot: string): Promise<string> => {
-    const made = join(directoryOf(slot), INIT_SOCKET);
-    await appearance(made);
-    await rename(made, pathOf(slot));
-    await rmdir(directoryOf(slot));
-    return pathOf(slot);
-  };
   return {
     /** Host directory to mount into the container. */
     directory: directoryOf,
     async create(slot: string): Promise<void> {
       await mkdir(directoryOf(slot), { mode: 0o755 });
     },
-    take,
-    /** Path of a socket that an earlier agent moved, or was about to move when it died. */
-    async find(slot: string): Promise<string> {
-      if (!(await isSocket(pathOf(slot)))) return take(slot);
-      await rmdir(directoryOf(slot)).catch(() => {}); // the earlier agent died between the two steps
+    /** Waits for the socket of a container that was just started, moves it, and returns its path. */
+    async take(slot: string): Promise<string> {
+      const made = join(directoryOf(slot), INIT_SOCKET);
+      await appearance(made);
+      await rename(made, pathOf(slot));
+      await rmdir(directoryOf(slot));
       return pathOf(slot);
     },
+    /** Of a socket that was taken. */
+    path: pathOf,
     async remove(slot: string): Promise<void> {
       await rm(directoryOf(slot), { recursive: true, force: true });
       await rm(pathOf(slot), { force: true });

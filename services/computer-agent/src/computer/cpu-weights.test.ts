@@ -104,7 +104,7 @@ describe('on real containers', { timeout: 120_000 }, () => {
     await expect.poll(async () => (await weightOf(computer)).weight).toBeLessThan(full);
     computer.release();
     await testHost.host.close();
-    const next = await (await testHost.reopen()).connect(computer.containerId);
+    const next = await testHost.connect(computer, await testHost.reopen());
     expect((await weightOf(next)).weight).toBe(full);
     await expect.poll(async () => (await weightOf(next)).weight).toBeLessThan(full);
   });

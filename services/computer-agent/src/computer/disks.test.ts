@@ -198,7 +198,7 @@ describe('an agent that starts', () => {
     const found = await readdir(join(diskFolder(), 'images'));
     for (const name of [...left, 'half-deleted.ext4']) expect(found).not.toContain(name);
     expect(found).toContain(`${own}.ext4`);
-    const again = await next.connect(computer.containerId);
+    const again = await testHost.connect(computer, next);
     expect(await output(again, 'cat file')).toBe('kept\n');
     await again.stop();
     expect(await output(await start(next, id), 'cat file')).toBe('kept\n');
@@ -210,7 +210,7 @@ describe('an agent that starts', () => {
     const incoming = join(await mountOf(id), 'incoming');
     await writeFile(join(incoming, 'left-by-a-dead-agent'), 'con');
     const next = await testHost.reopen();
-    const again = await next.connect(computer.containerId);
+    const again = await testHost.connect(computer, next);
     expect(await readdir(incoming)).toEqual([]);
     const staged = await (await next.workspaces.staging(id)).receive(Readable.from([Buffer.from('a')]), {});
     await again.remountWorkspace();
@@ -231,6 +231,18 @@ describe('an agent that starts', () => {
     const next = await testHost.reopen();
     expect(await output(await start(next, id), 'cat file')).toBe('kept\n');
   });
+});
+
+test('where mounts do not reach running containers, computers write into folders, and outlive their agent', async () => {
+  const dataDirectory = await temporaryFolder('host');
+  await writeFile(join(dataDirectory, 'mount-probe'), 'where a folder of the probe belongs');
+  testHost = await openTestHost({ dataDirectory, disks: 'auto' });
+  const { id, computer } = await testHost.createComputer();
+  await run(computer, 'echo kept > file');
+  expect(testHost.host.workspaces.path(id)).toMatch(/workspaces.files/);
+  await testHost.host.close();
+  const next = await testHost.reopen();
+  expect(await output(await testHost.connect(computer, next), 'cat file')).toBe('kept\n');
 });
 
 test('without disks, computers write into folders, and it is said', async () => {

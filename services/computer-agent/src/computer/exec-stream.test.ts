@@ -153,7 +153,7 @@ test('of a stream over the cap the beginning is kept, and says that it is not al
 });
 
 test('a stream whose agent goes away is not held up: its command goes on to its end', async () => {
-  const abandoned = await testHost.host.connect(computer.containerId);
+  const abandoned = await testHost.connect(computer);
   const begun = Promise.withResolvers<void>();
   const lost = run(abandoned, 'head -c 20000000 /dev/zero; echo done > ended', {
     id: 'abandoned',

@@ -2,9 +2,9 @@
 //
 // Under the data directory:
 //   init/        the compiled init                  control/   sockets of the inits
-//   slots/       mount points of pooled containers  claims/    containers that left the pool
+//   slots/       mount points of pooled containers  system/    files written outside of workspaces
 //   workspaces/  files of computers without a disk  disks/     files of computers with a disk
-//   images/      pulled foreign images              system/    files written outside of workspaces
+//   images/      pulled foreign images
 import { access, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Logger, repeat, systemClock } from '@switchyard/service';
@@ -15,7 +15,6 @@ import { createForeignImages } from '../docker/foreign-images.ts';
 import { warnOfLowHostLimits } from '../docker/host-limits.ts';
 import { closeMountSlots, openMountSlots } from '../docker/mounts.ts';
 import { BridgeNetwork, networkName } from '../docker/network.ts';
-import { openClaims } from './claims.ts';
 import { ComputerHost } from './computer-host.ts';
 import { Containers } from './containers.ts';
 import { openControlSockets } from './control-sockets.ts';
@@ -28,7 +27,6 @@ import { Reservations } from './reservations.ts';
 import { openSystemDisks } from './system-disks.ts';
 import { openWorkspaces } from './workspaces.ts';
 
-const PIDS_MAX_DEFAULT = 512;
 const IPV6_SETTINGS = '/proc/sys/net/ipv6';
 /** How often to check whether images must be removed to free disk space. */
 const ROOM_WATCH_MS = 30_000;
@@ -52,8 +50,6 @@ export interface ComputerHostOptions {
   readonly diskIdleMs?: number;
   /** Number of containers in the warm pool, and of ready disks; 0 for none. */
   readonly warmPool: number;
-  /** Maximum processes and threads per computer. */
-  readonly pidsMax?: number;
   /** Maximum GB of a foreign image, unpacked. */
   readonly imageGbMax: number;
   /** Whether the host's disks have room for more. */
@@ -123,7 +119,7 @@ async function openParts(options: ComputerHostOptions) {
     await network.restore();
     await containers.clearUp();
     await features.prove();
-    if (features.mounts && !features.lacksDisks) reservations.startPool();
+    if (features.mounts && !features.lacksDisks) reservations.pool.start();
     return !features.lacksDisks;
   };
   return {
@@ -156,7 +152,6 @@ async function engineOf(options: ComputerHostOptions) {
     agentId: options.agentId,
     network: networkName(options.agentId),
     burst: options.burst,
-    pidsMax: options.pidsMax ?? PIDS_MAX_DEFAULT,
     runtime: options.runtime,
     ipv6,
     answerMsMax: options.engineAnswerMsMax,
@@ -167,7 +162,7 @@ async function engineOf(options: ComputerHostOptions) {
 async function openStorage(options: ComputerHostOptions) {
   const { diskGb, logger, dataDirectory, warmPool, killed } = options;
   const at = (name: string) => join(dataDirectory, name);
-  const [disks, slots, sockets, claims, systemDisks] = await Promise.all([
+  const [disks, slots, sockets, systemDisks] = await Promise.all([
     openDisks({
       directory: at('disks'),
       diskGb,
@@ -184,12 +179,11 @@ async function openStorage(options: ComputerHostOptions) {
       return undefined;
     }),
     openControlSockets(at('control')),
-    openClaims(at('claims')),
     openSystemDisks(at('system'), diskGb),
     warnOfLowHostLimits(logger),
   ]);
-  for (const id of disks.mounted()) if (!claims.holds(id)) disks.unmountLater(id);
-  return { disks, slots, sockets, claims, systemDisks };
+  for (const id of disks.mounted()) disks.unmountLater(id); // one that is taken over in time keeps it
+  return { disks, slots, sockets, systemDisks };
 }
 
 function imagesOf(options: ComputerHostOptions) {

@@ -4,7 +4,6 @@ import type { Logger } from '@switchyard/service';
 import { type ContainerOptions, mayBePooled, type SizeMb, sharesOf } from '../docker/container-config.ts';
 import type { Engine } from '../docker/engine.ts';
 import type { MountSlots } from '../docker/mounts.ts';
-import type { Claim, Claims } from './claims.ts';
 import { Container } from './container.ts';
 import { type Containers, newSlot, type StartedContainer } from './containers.ts';
 import type { CpuWeights } from './cpu-weights.ts';
@@ -26,10 +25,15 @@ export interface Reservation {
   discard(): Promise<void>;
 }
 
+/** A computer whose container an earlier agent started. */
+export interface RunningComputer extends SizeMb {
+  readonly computerId: string;
+  readonly containerId: string;
+}
+
 interface ReservationsDeps {
   readonly engine: Engine;
   readonly containers: Containers;
-  readonly claims: Claims;
   readonly disks: Disks;
   readonly workspaces: Workspaces;
   readonly slots: MountSlots | undefined;
@@ -44,15 +48,15 @@ interface ReservationsDeps {
 }
 
 export class Reservations {
-  readonly #deps: ReservationsDeps;
   /** Started containers of the standard image that wait for a computer to claim them. */
-  readonly #pool: Spares<StartedContainer>;
+  readonly pool: Spares<StartedContainer>;
+  readonly #deps: ReservationsDeps;
   /** Slots of containers that wait in the pool or are being made for it. */
   readonly #pooledSlots = new Set<string>();
 
   constructor(deps: ReservationsDeps) {
     this.#deps = deps;
-    this.#pool = new Spares({
+    this.pool = new Spares({
       ...deps,
       name: 'container of the warm pool',
       size: deps.poolSize,
@@ -62,19 +66,6 @@ export class Reservations {
     });
   }
 
-  /** Fills the warm pool from now on. */
-  startPool(): void {
-    this.#pool.start();
-  }
-
-  poolFilled(): Promise<void> {
-    return this.#pool.filled();
-  }
-
-  closePool(): Promise<void> {
-    return this.#pool.close();
-  }
-
   /** False for a container that was claimed, and for one that ended and could not be removed. */
   isPooled(slot: string): boolean {
     return this.#pooledSlots.has(slot);
@@ -82,27 +73,25 @@ export class Reservations {
 
   /** From the warm pool; undefined if it is empty, or has no such containers. */
   async pooled(computerId: string, options: ContainerOptions): Promise<Reservation | undefined> {
-    const { claims, pooledImage, pooledSize } = this.#deps;
-    const started = mayBePooled(options, pooledImage) ? this.#pool.claim() : undefined;
+    const { containers, pooledImage, pooledSize } = this.#deps;
+    const started = mayBePooled(options, pooledImage) ? this.pool.claim() : undefined;
     if (!started) return undefined;
     this.#pooledSlots.delete(started.slot);
-    const claim = { computerId, cpu: options.cpu, memoryMb: options.memoryMb };
-    await claims.set(started.slot, claim);
+    containers.assign(started.slot, computerId);
     return {
       containerId: started.containerId,
-      start: () => this.#settled(started, claim, pooledSize),
+      start: () => this.#settled(started, options, pooledSize),
       discard: () => this.#destroy(started),
     };
   }
 
   /** Creates a container with its final size; only the mount into it follows at start. */
   async created(computerId: string, options: ContainerOptions): Promise<Reservation> {
-    const { containers, claims, disks, features, workspaces } = this.#deps;
+    const { containers, disks, features, workspaces } = this.#deps;
     if (!features.mounts && disks.has(computerId))
       throw new ServiceError('computer_failed', 'The host cannot mount the computer’s disk. Retry later.');
     const slot = newSlot();
-    const claim = { computerId, cpu: options.cpu, memoryMb: options.memoryMb };
-    await claims.set(slot, claim);
+    containers.assign(slot, computerId);
     const container = await containers.create({
       ...options,
       slot,
@@ -111,23 +100,24 @@ export class Reservations {
     });
     return {
       containerId: container.containerId,
-      start: async () => this.#settled(await containers.start(container), claim, claim),
+      start: async () => this.#settled(await containers.start(container), options, options),
       discard: () => containers.remove(container),
     };
   }
 
   /** Connects to a container that an earlier agent started. @throws ServiceError `computer_failed` if it has ended */
-  async connect(containerId: string): Promise<Container> {
-    const found = await this.#deps.containers.connect(containerId);
-    const claim = this.#deps.claims.get(found.slot);
+  async connect({ containerId, computerId, ...size }: RunningComputer): Promise<Container> {
+    const { containers } = this.#deps;
+    const found = await containers.connect(containerId);
+    containers.assign(found.slot, computerId);
     try {
-      // An agent may have died between writing the record and mounting the files.
-      if (claim) await this.#settle(found, claim, found.size);
+      // An earlier agent may have lowered its CPU weight, and another program may have unmounted its files.
+      await this.#settle(found, size, found.size);
     } catch (error) {
       found.init.close();
       throw error;
     }
-    return this.#running(found, claim?.cpu ?? found.size.cpu);
+    return this.#running(found, size.cpu);
   }
 
   async #makePooled(): Promise<StartedContainer> {
@@ -149,19 +139,19 @@ export class Reservations {
   }
 
   /** Removes the container when it cannot be settled. */
-  async #settled(started: StartedContainer, claim: Claim, has: SizeMb): Promise<Container> {
+  async #settled(started: StartedContainer, size: SizeMb, has: SizeMb): Promise<Container> {
     try {
-      await this.#settle(started, claim, has);
+      await this.#settle(started, size, has);
     } catch (error) {
       await this.#destroy(started);
       throw error;
     }
-    return this.#running(started, claim.cpu);
+    return this.#running(started, size.cpu);
   }
 
   /** Gives a claimed container its computer's files and size, where missing. */
-  async #settle({ containerId, slot }: StartedContainer, claim: Claim, has: SizeMb): Promise<void> {
-    await Promise.all([this.#showFiles(slot), this.#giveSize(containerId, claim, has)]);
+  async #settle({ containerId, slot }: StartedContainer, size: SizeMb, has: SizeMb): Promise<void> {
+    await Promise.all([this.#showFiles(slot), this.#giveSize(containerId, size, has)]);
   }
 
   #running(started: StartedContainer, cpu: number): Container {
@@ -174,8 +164,8 @@ export class Reservations {
 
   /** Makes the files of a computer visible in its container, unless the container was created with their folder. */
   async #showFiles(slot: string): Promise<void> {
-    const { claims, slots, workspaces } = this.#deps;
-    const computerId = claims.get(slot)?.computerId;
+    const { containers, slots, workspaces } = this.#deps;
+    const computerId = containers.computerOf(slot);
     if (computerId === undefined || !slots || !(await slots.list()).includes(slot)) return;
     try {
       await workspaces.open(computerId);

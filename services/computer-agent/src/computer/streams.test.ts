@@ -332,7 +332,7 @@ describe('a terminal', () => {
 });
 
 test('streams of an agent that is gone end: nothing of theirs goes on', async () => {
-  const second = await testHost.host.connect(computer.containerId);
+  const second = await testHost.connect(computer);
   const terminal = await second.init.openStream({ kind: 'terminal', ...SIZE }, never);
   const screen = shown(terminal);
   terminal.write("setsid sleep 5555 & echo sta''rted\r");

@@ -26,6 +26,8 @@ export interface TestHost {
   readonly options: ComputerHostOptions;
   /** A new running computer with a workspace of its own. */
   createComputer(asked?: Partial<ContainerOptions>): Promise<{ id: string; computer: Container }>;
+  /** Connects to a container of `createComputer`, as an agent that took it over. */
+  connect(computer: Container, host?: ComputerHost): Promise<Container>;
   /** Opens the same agent again; the previous one behaves as if it had been killed. */
   reopen(): Promise<ComputerHost>;
   close(): Promise<void>;
@@ -35,6 +37,8 @@ export async function openTestHost(overrides: Partial<ComputerHostOptions> = {})
   const docker = new Docker();
   const dataDirectory = await mkdtemp(join(tmpdir(), 'switchyard-host-test-'));
   await cp(await compiledInit(), join(dataDirectory, 'init'), { recursive: true });
+  /** Container -> computer. */
+  const made = new Map<string, string>();
   const options: ComputerHostOptions = {
     agentId: `host_test_${randomBytes(6).toString('hex')}`,
     dataDirectory,
@@ -81,7 +85,11 @@ export async function openTestHost(overrides: Partial<ComputerHostOptions> = {})
         ...options.defaultSize,
         ...asked,
       });
+      made.set(reservation.containerId, id);
       return { id, computer: await reservation.start() };
+    },
+    connect({ containerId }, host = last()) {
+      return host.connect({ computerId: made.get(containerId)!, containerId, ...options.defaultSize });
     },
     async reopen() {
       // Both agents share this process: wait, or the new one would remove what the old one is still making.

@@ -25,6 +25,8 @@ const CAPABILITIES = [
   'KILL',
   'NET_BIND_SERVICE',
 ];
+/** Processes and threads of one computer. */
+const PIDS_MAX = 512;
 const CPU_PERIOD_US = 100_000;
 export const CPU_SHARES_PER_CORE = 1024;
 /** The kernel accepts no less. */
@@ -104,7 +106,6 @@ export interface ContainerDefaults {
   readonly network: string;
   /** Hard limits of every computer, independent of its size. */
   readonly burst: SizeMb;
-  readonly pidsMax: number;
   /** OCI runtime (`runc`, `runsc`), or undefined for the engine's default. */
   readonly runtime: string | undefined;
   /** Whether this host's kernel has IPv6. */
@@ -154,7 +155,7 @@ export function containerConfig(
       // A quota, not NanoCpus: the engine refuses NanoCpus above the cores of the host.
       CpuPeriod: CPU_PERIOD_US,
       CpuQuota: Math.round(burst.cpu * CPU_PERIOD_US),
-      PidsLimit: options.pidsMax,
+      PidsLimit: PIDS_MAX,
       Ulimits: ULIMITS,
       CapDrop: ['ALL'],
       CapAdd: CAPABILITIES,

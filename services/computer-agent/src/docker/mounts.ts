@@ -47,6 +47,11 @@ export async function openMountSlots(path: string) {
       });
     },
     list: (): Promise<string[]> => readdir(directory),
+    /** Slots on which nothing is mounted. */
+    async empty(): Promise<string[]> {
+      const points = await mountPoints();
+      return (await readdir(directory)).filter((slot) => !points.includes(pathOf(slot)));
+    },
   };
 }
 

@@ -113,7 +113,10 @@ export class Computer {
     const { run, deps, record } = this;
     try {
       if (run) await run.container.stop();
-      else if (record.container !== null) await deps.host.remove(record.container);
+      else if (record.container !== null) {
+        await deps.host.remove(record.container);
+        deps.host.workspaces.close(this.id);
+      }
     } catch (error) {
       if (error instanceof ServiceError) throw error;
       if (!run?.hasEnded)

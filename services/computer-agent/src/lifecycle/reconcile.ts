@@ -4,6 +4,7 @@ import { type ComputerRecord, timedStopsOf } from '@switchyard/contracts';
 import type { ComputerHost } from '../computer/computer-host.ts';
 import type { Container } from '../computer/container.ts';
 import type { KnownExec } from '../computer/exec.ts';
+import type { RunningComputer } from '../computer/reservations.ts';
 import { containerOptionsOf } from '../docker/container-config.ts';
 import { billableWhenLost, billableWhenResumed } from '../metering/resumed-run.ts';
 import { RunHolds } from '../metering/run-holds.ts';
@@ -83,7 +84,11 @@ async function resume(computer: Computer, containers: ReadonlySet<string>): Prom
     });
   let found: Found;
   try {
-    found = await find(deps.host, container);
+    found = await find(deps.host, {
+      computerId: computer.id,
+      containerId: container,
+      ...containerOptionsOf(record),
+    });
   } catch (error) {
     computer.connectFailures += 1;
     if (computer.connectFailures < CONNECT_ATTEMPTS_MAX) throw error;
@@ -111,8 +116,8 @@ interface Found {
 }
 
 /** Connects and checks that the init answers. @throws if it does not; the connection is closed then */
-async function find(host: ComputerHost, containerId: string): Promise<Found> {
-  const container = await host.connect(containerId);
+async function find(host: ComputerHost, running: RunningComputer): Promise<Found> {
+  const container = await host.connect(running);
   try {
     return { container, execs: await container.init.execs() };
   } catch (error) {

@@ -1,10 +1,11 @@
-// An agent that starts a command and is then killed: argv is the data directory, the agent's id, the container, the
-// exec's id and the command. It says `started` once the command has written something.
+// An agent that starts a command and is then killed: argv is the data directory, the agent's id, the computer's, its
+// container, the exec's id and the command. It says `started` once the command has written something.
 import { makeLogger } from '@switchyard/service';
 import Docker from 'dockerode';
 import { openComputerHost } from '../open-computer-host.ts';
 
-const [dataDirectory, agentId, containerId, execId, command] = process.argv.slice(2) as [
+const [dataDirectory, agentId, computerId, containerId, execId, command] = process.argv.slice(2) as [
+  string,
   string,
   string,
   string,
@@ -27,7 +28,7 @@ const host = await openComputerHost({
   roomBytes: async () => Number.POSITIVE_INFINITY,
   warmPool: 0,
 });
-const computer = await host.connect(containerId);
+const computer = await host.connect({ computerId, containerId, cpu: 1, memoryMb: 1024 });
 await computer.init.exec({
   id: execId,
   command,

@@ -476,6 +476,14 @@ describe('a streamed answer', () => {
     expect(answer.push(Buffer.from(`${chunk('b')}\n\n`))?.toString()).toMatch(/"stop"[\s\S]*"content":"b"/);
   });
 
+  test('whose first event omits the model has our name from the first event with a model', () => {
+    const role = { id: 'c1', choices: [{ index: 0, delta: { role: 'assistant' }, finish_reason: null }] };
+    const stream = [`data: ${JSON.stringify(role)}`, chunk('a'), finished, 'data: [DONE]'].join('\n\n');
+    const { text } = pass(`${stream}\n\n`, 40);
+    expect(text).toContain('"content":"a"');
+    expect(text).not.toContain('gpt-4o-mini');
+  });
+
   test('without a model in its first event, as from Azure, has our name from the first event with a model', () => {
     const azure =
       'data: {"choices":[],"created":0,"id":"","model":"","object":"","prompt_filter_results":[]}';

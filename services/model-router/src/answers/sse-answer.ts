@@ -115,8 +115,9 @@ export class SseAnswer extends EventStream {
   #introduce({ id, created, model }: Chunk, data: string): void {
     if (typeof id === 'string') this.#id = Buffer.from(id, 'latin1').toString('utf8');
     if (typeof created === 'number') this.#created = created;
-    // Azure's first event reports its filters and has an empty id and model; the next event has them.
-    if (model !== '') this.#modelAsWritten = /"model": ?"(?:[^"\\]|\\.)*"/.exec(data)?.[0] ?? '';
+    // Azure's first event reports its filters and has an empty id and model; the next event has them. Others omit the model.
+    if (typeof model === 'string' && model !== '')
+      this.#modelAsWritten = /"model": ?"(?:[^"\\]|\\.)*"/.exec(data)?.[0] ?? '';
   }
 
   #ownUsageEvent(usage: string): string {

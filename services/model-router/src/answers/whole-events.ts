@@ -7,6 +7,8 @@ const EVENT_BYTES_MAX = 32 * 1024 * 1024;
 const SEAM_LENGTH = 2;
 /** The last event of a chat. Its blank line is not waited for: some servers send none, and keep the connection open. */
 const DONE = /^data: ?\[DONE\]\s*$/;
+/** Length of a `[DONE]` with whitespace around it. Longer events are not searched again with each chunk. */
+const DONE_LENGTH_MAX = 64;
 
 export class WholeEvents {
   #rest = '';
@@ -21,7 +23,7 @@ export class WholeEvents {
   /** Returns the events that these bytes complete; '' for none. @throws UnusableAnswer for an event that does not end */
   push(bytes: Buffer): string {
     const events = this.#split(bytes);
-    if (!DONE.test(this.#rest)) return events;
+    if (this.#rest.length > DONE_LENGTH_MAX || !DONE.test(this.#rest)) return events;
     const done = `${this.#rest}\n\n`;
     this.#rest = '';
     this.#seam = '';

@@ -3,7 +3,7 @@
 import type { ConsumerInfo } from '@nats-io/jetstream';
 import type { Bus } from '@switchyard/bus';
 import { EVENTS_STREAM, type EventStream, REFUSALS_STREAM } from '@switchyard/contracts';
-import { REFUSALS_CONSUMER } from './consumer.ts';
+import { acknowledgedUpTo, REFUSALS_CONSUMER } from './consumer.ts';
 import type { PartitionDeps } from './partition-deps.ts';
 import { partitionsOf } from './partitions/partition.ts';
 
@@ -48,28 +48,14 @@ async function readBy({ stream, name }: ConsumerOf, { bus, progress, clock }: Ca
   const [{ state }, first] = await Promise.all([bus.jsm.streams.info(stream), consumerInfo()]);
   const deadline = clock.monotonic() + CATCH_UP_MS_MAX;
   let info = first;
-  for (let wasIdle = false; !hasAll(info, state.last_seq, wasIdle); info = await consumerInfo()) {
+  const hasAll = acknowledgedUpTo(state.last_seq);
+  for (; !hasAll(info); info = await consumerInfo()) {
     const leftMs = deadline - clock.monotonic();
     if (leftMs <= 0) return readUpTo(bus, info, state.first_ts);
-    wasIdle = isIdle(info);
     progress.hurry(); // each time: the events may arrive after the question
     await progress.changed(Math.min(leftMs, ASK_AGAIN_MS));
   }
   return now;
-}
-
-/**
- * Whether the consumer has acknowledged every event up to `last`. A server counts a stored event as pending with a small
- * delay, so a consumer that seems idle below `last` has nothing left only if it seemed idle before too: the events were
- * removed.
- */
-function hasAll(info: ConsumerInfo, last: number, wasIdle: boolean): boolean {
-  if (info.ack_floor.stream_seq >= last) return true;
-  return isIdle(info) && (wasIdle || info.delivered.stream_seq >= last);
-}
-
-function isIdle({ num_pending, num_ack_pending }: ConsumerInfo): boolean {
-  return num_pending === 0 && num_ack_pending === 0;
 }
 
 /** The time of storage of the last event below which every event is booked. */

@@ -88,7 +88,18 @@ function startBehind(seq: number) {
   return { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: seq + 1 } as const;
 }
 
-/** Whether a consumer has acknowledged every event up to a sequence, or has nothing left. */
-export function hasBooked({ num_pending, num_ack_pending, ack_floor }: ConsumerInfo, seq: number): boolean {
-  return (num_pending === 0 && num_ack_pending === 0) || ack_floor.stream_seq >= seq;
+/**
+ * Decides from readings of a consumer, given in order, whether it has acknowledged every event up to `last`. A server
+ * counts a stored event as pending with a small delay, so a consumer that seems idle below `last` has nothing left only if
+ * it seemed idle before too: the events were removed.
+ */
+export function acknowledgedUpTo(last: number): (info: ConsumerInfo) => boolean {
+  let wasIdle = false;
+  return ({ ack_floor, delivered, num_pending, num_ack_pending }) => {
+    if (ack_floor.stream_seq >= last) return true;
+    const isIdle = num_pending === 0 && num_ack_pending === 0;
+    const hasAll = isIdle && (wasIdle || delivered.stream_seq >= last);
+    wasIdle = isIdle;
+    return hasAll;
+  };
 }

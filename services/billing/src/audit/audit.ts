@@ -3,7 +3,7 @@
 import type { Bus } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
 import type { Db } from 'mongodb';
-import { hasBooked } from '../consumer.ts';
+import { acknowledgedUpTo } from '../consumer.ts';
 import { type Layout, readLayout } from '../partitions/layout.ts';
 import { LedgerOrder } from '../partitions/ledger-order.ts';
 import { namesEver, partitionsOf } from '../partitions/partition.ts';
@@ -130,15 +130,17 @@ async function lastNumbers({ ledger }: Store, layout: Layout): Promise<Map<strin
 async function untilBooked(bus: Bus, layout: Layout): Promise<number> {
   const { last_seq: last } = (await bus.jsm.streams.info(EVENTS_STREAM)).state;
   const deadline = performance.now() + BOOKED_WITHIN_MS;
-  for (const { consumer } of partitionsOf(layout))
+  for (const { consumer } of partitionsOf(layout)) {
+    const hasBooked = acknowledgedUpTo(last);
     for (;;) {
       const info = await bus.jsm.consumers.info(EVENTS_STREAM, consumer);
-      if (hasBooked(info, last)) break;
+      if (hasBooked(info)) break;
       if (performance.now() > deadline)
         throw new AuditFailed(
           `billing has not booked ${info.num_pending + info.num_ack_pending} events of the stream for ${BOOKED_WITHIN_MS / 1_000} s: is it running?`,
         );
       await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
     }
+  }
   return last;
 }

@@ -2,7 +2,7 @@
 // bounded; `npm run audit` is complete. A drift raises an alarm in the log and a metric.
 import { EVENTS_STREAM } from '@switchyard/contracts';
 import { type Lock, passed, remember } from '@switchyard/service';
-import { hasBooked } from '../consumer.ts';
+import { acknowledgedUpTo } from '../consumer.ts';
 import type { PartitionDeps } from '../partition-deps.ts';
 import { LedgerOrder } from '../partitions/ledger-order.ts';
 import { answered } from '../store/answered.ts';
@@ -153,6 +153,7 @@ export class BooksWatch {
     const logsFrom = await logsCompleteFrom(store);
     let window: OrgWindow | null = null;
     let drift = 0n;
+    const hasBooked = acknowledgedUpTo(seq);
     for (let checks = 1; checks <= CHECKS_MAX; checks += 1) {
       window = await lock.run(() => orgWindow(store, org, clock.now(), logsFrom));
       drift = window ? driftOf(window) : 0n;
@@ -178,8 +179,9 @@ export class BooksWatch {
   /** Whether every event up to a sequence is in the ledger; waits for events in progress. */
   async #isBooked(seq: number): Promise<boolean> {
     const { bus, partition } = this.#deps;
+    const hasBooked = acknowledgedUpTo(seq);
     for (let checks = 1; checks <= CHECKS_MAX; checks += 1) {
-      if (hasBooked(await bus.jsm.consumers.info(EVENTS_STREAM, partition.consumer), seq)) return true;
+      if (hasBooked(await bus.jsm.consumers.info(EVENTS_STREAM, partition.consumer))) return true;
       await passed(BETWEEN_CHECKS_MS, this.#deps.clock);
     }
     return false;

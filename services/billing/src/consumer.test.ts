@@ -1,0 +1,33 @@
+import type { ConsumerInfo } from '@nats-io/jetstream';
+import { expect, test } from 'vitest';
+import { acknowledgedUpTo } from './consumer.ts';
+
+/** @param acked and `delivered` are stream sequences */
+function reading({ acked = 0, delivered = acked, pending = 0, unacked = 0 }): ConsumerInfo {
+  const info = {
+    ...{
+      ack_floor: { consumer_seq: 0, stream_seq: acked },
+      delivered: { consumer_seq: 0, stream_seq: delivered },
+    },
+    ...{ num_pending: pending, num_ack_pending: unacked },
+  };
+  return info as ConsumerInfo;
+}
+
+test('a consumer that does not count a new event yet has not acknowledged it', () => {
+  const hasAll = acknowledgedUpTo(7);
+  expect(hasAll(reading({ acked: 6 }))).toBe(false);
+  expect(hasAll(reading({ acked: 6, pending: 1 }))).toBe(false);
+  expect(hasAll(reading({ acked: 6, delivered: 7, unacked: 1 }))).toBe(false);
+  expect(hasAll(reading({ acked: 7 }))).toBe(true);
+});
+
+test('a consumer that stays idle has nothing left: the events were removed', () => {
+  const hasAll = acknowledgedUpTo(7);
+  expect(hasAll(reading({ acked: 6 }))).toBe(false);
+  expect(hasAll(reading({ acked: 6 }))).toBe(true);
+});
+
+test('acknowledgements that arrive out of order count once nothing is left', () => {
+  expect(acknowledgedUpTo(7)(reading({ acked: 5, delivered: 7 }))).toBe(true);
+});

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { makeLogger } from '@switchyard/service';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Disks } from './disks.ts';
 import { openTrash } from './trash.ts';
 import { openWorkspaces } from './workspaces.ts';
 
@@ -89,4 +90,15 @@ test('a deletion that was cut short is finished by the next agent', async () => 
   await writeFile(join(directory, 'trash', 'cmp_a.1'), 'left');
   await openWorkspaces(directory, { logger });
   await expect.poll(() => readdir(join(directory, 'trash'))).toEqual([]);
+});
+
+test('a folder for uploads that could not be opened once is opened by the next caller', async () => {
+  const incoming = join(directory, 'disk', 'incoming');
+  const disks = { has: () => true, incoming: () => incoming } as Partial<Disks> as Disks;
+  const workspaces = await openWorkspaces(directory, { logger, disks });
+  await writeFile(join(directory, 'disk'), 'where a folder belongs');
+  await expect(workspaces.staging('cmp_a')).rejects.toMatchObject({ code: 'ENOTDIR' });
+  await rm(join(directory, 'disk'));
+  await workspaces.staging('cmp_a');
+  expect(await readdir(incoming)).toEqual([]);
 });

@@ -102,8 +102,11 @@ export class Workspaces {
   async staging(computerId: string): Promise<Staging> {
     const disk = this.#diskOf(computerId);
     if (!disk) return this.#staging;
-    const opened = this.#stagings.get(computerId) ?? openStaging(disk.incoming(computerId));
+    const known = this.#stagings.get(computerId);
+    if (known) return known;
+    const opened = openStaging(disk.incoming(computerId));
     this.#stagings.set(computerId, opened);
+    opened.catch(() => this.#stagings.delete(computerId)); // the next caller tries again
     return opened;
   }
 

@@ -391,6 +391,32 @@ test('an engine that hangs delays the pool, and the pool is filled when the engi
   }
 });
 
+test.each([
+  ['finished', 0, /^(GET|DELETE) .*\/containers\/[0-9a-f]{64}/],
+  ['given its size', 1, /^(POST .*\/update|DELETE .*\/containers)/],
+])(
+  'a container that can be neither %s nor removed is a failed computer, and goes later',
+  async (_, warmPool, broken) => {
+    const engine = await openHeldEngine();
+    const other = await openTestHost({ docker: engine.docker, warmPool });
+    const owned = async () => (await other.host.containers()).filter(({ pooled }) => !pooled);
+    try {
+      await other.host.poolFilled();
+      engine.fail(broken);
+      const created = other.createComputer({ cpu: 2 });
+      await expect(created).rejects.toMatchObject({ code: 'computer_failed' });
+      engine.release();
+      const [left] = await owned();
+      await other.host.remove(left!.containerId);
+      expect(await owned()).toEqual([]);
+    } finally {
+      engine.release();
+      await other.close();
+      await engine.close();
+    }
+  },
+);
+
 describe('images of others', () => {
   test('one that cannot be pulled is the caller’s error and leaves nothing behind', async () => {
     const owned = async () => (await testHost.host.containers()).filter(({ pooled }) => !pooled).length;

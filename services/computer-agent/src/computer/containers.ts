@@ -82,8 +82,8 @@ export class Containers {
       if (disk) await disk.carry(await engine.writablePlaces(containerId));
       return { containerId, slot };
     } catch (error) {
-      if (containerId === undefined) await this.#clearSlot(slot);
-      else await this.remove({ containerId, slot });
+      if (containerId === undefined) await this.#orLeave(this.#clearSlot(slot), slot);
+      else await this.destroy({ containerId, slot });
       throw new ServiceError('computer_failed', 'the container of the computer could not be created', {
         cause: error,
       });
@@ -99,9 +99,7 @@ export class Containers {
       await setHostSideLimits((await engine.inspect(containerId))?.pid ?? 0, containerId, logger);
       return { containerId, slot, init };
     } catch (error) {
-      await this.remove({ containerId, slot }).catch((failure: unknown) =>
-        logger.warn({ err: failure, container: containerId }, 'a container that did not start is left over'),
-      );
+      await this.destroy({ containerId, slot });
       if (error instanceof ServiceError) throw error;
       throw new ServiceError('computer_failed', 'the container of the computer could not be started', {
         cause: error,
@@ -150,10 +148,10 @@ export class Containers {
     await this.remove({ containerId, slot });
   }
 
-  /** Removes a container that runs no command. */
-  destroy({ containerId, slot, init }: StartedContainer): Promise<void> {
-    init.close();
-    return this.remove({ containerId, slot });
+  /** Removes a container that no computer uses. One that cannot be removed now is left to the reconciler. */
+  async destroy({ containerId, slot, init }: ContainerRef & { readonly init?: InitClient }): Promise<void> {
+    init?.close();
+    await this.#orLeave(this.remove({ containerId, slot }), slot);
   }
 
   /** Kills and removes the container, and everything that belongs to its slot. */
@@ -178,23 +176,25 @@ export class Containers {
    * removing one when that agent died. One that cannot be removed is logged and left.
    */
   async clearUp(): Promise<void> {
-    const { sockets, slots, systemDisks, logger } = this.#deps;
-    const orLeave = (removal: Promise<void>, slot: string) =>
-      removal.catch((error: unknown) =>
-        logger.warn({ err: error, slot }, 'what an earlier agent left could not be removed'),
-      );
+    const { sockets, slots, systemDisks } = this.#deps;
     const left = await this.list();
     const empty = new Set(await slots?.empty());
-    for (const { containerId, slot } of left)
-      if (empty.has(slot)) await orLeave(this.remove({ containerId, slot }), slot);
+    for (const { containerId, slot } of left) if (empty.has(slot)) await this.destroy({ containerId, slot });
     const keptSlots = new Set(left.map(({ slot }) => slot));
     for (const slot of new Set([
       ...((await slots?.list()) ?? []),
       ...(await sockets.list()),
       ...(await systemDisks.list()),
     ])) {
-      if (!keptSlots.has(slot)) await orLeave(this.#clearSlot(slot), slot);
+      if (!keptSlots.has(slot)) await this.#orLeave(this.#clearSlot(slot), slot);
     }
+  }
+
+  /** What cannot be removed now is left to the next agent. */
+  async #orLeave(removal: Promise<void>, slot: string): Promise<void> {
+    await removal.catch((error: unknown) =>
+      this.#deps.logger.warn({ err: error, slot }, 'A container, or what belongs to it, is left over'),
+    );
   }
 
   /** Removes everything that belongs to a slot. The container must be gone. */

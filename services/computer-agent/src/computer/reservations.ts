@@ -101,7 +101,7 @@ export class Reservations {
     return {
       containerId: container.containerId,
       start: async () => this.#settled(await containers.start(container), options, options),
-      discard: () => containers.remove(container),
+      discard: () => containers.destroy(container),
     };
   }
 

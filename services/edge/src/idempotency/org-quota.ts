@@ -1,7 +1,7 @@
 // Counts the store that each org's kept answers use, over all edges. An org at its quota, or at its share of what the
 // store has left, is refused before a request runs. An edge counts in memory and adds its count to the org's record, one
 // write at a time.
-import { type Bucket, RevisionConflict } from '@switchyard/bus';
+import type { Bucket } from '@switchyard/bus';
 import {
   IDEMPOTENCY_HEADER,
   IDEMPOTENCY_HOURS,
@@ -17,11 +17,9 @@ const HOUR_MS = 3_600_000;
 const STORE_LEFT_SHARE_MAX = 1 / 2;
 /** How old the count of what the store has left may be. */
 export const STORE_LOOK_EVERY_MS = 5_000;
-/** Conflicts with other edges in one write; after that the bytes wait for the next write. */
-const CONFLICTS_MAX = 10;
 
 interface OrgQuotaOptions {
-  bucket: Bucket<IdempotencyUsage>;
+  bucket: Pick<Bucket<IdempotencyUsage>, 'get' | 'change'>;
   /** Bytes that the store of all orgs can still take. */
   bytesLeft: () => Promise<number>;
   clock: Clock;
@@ -41,9 +39,8 @@ export interface Share {
 type BytesByHour = Map<number, number>;
 
 interface OrgCount {
-  /** The record as last read or written, and its revision; null: no record yet. */
+  /** The record as last read or written. */
   stored: BytesByHour;
-  revision: number | null;
   /** Counted here and not written to the record yet. */
   pending: BytesByHour;
   writing: Promise<void> | null;
@@ -113,7 +110,7 @@ export class OrgQuota {
   #countOf(org: string): OrgCount {
     const known = this.#orgs.get(org);
     if (known) return known;
-    const count: OrgCount = { stored: new Map(), revision: null, pending: new Map(), writing: null };
+    const count: OrgCount = { stored: new Map(), pending: new Map(), writing: null };
     this.#orgs.set(org, count);
     return count;
   }
@@ -149,37 +146,30 @@ export class OrgQuota {
   }
 
   async #writePending(org: string, count: OrgCount): Promise<void> {
-    for (let conflicts = 0; conflicts < CONFLICTS_MAX && count.pending.size > 0; )
-      try {
-        await this.#writeOnce(org, count);
-      } catch (error) {
-        if (!(error instanceof RevisionConflict)) throw error;
-        conflicts += 1;
-        await this.#read(org, count);
-      }
-  }
-
-  async #writeOnce(org: string, count: OrgCount): Promise<void> {
-    const { bucket } = this.#deps;
-    const written = new Map(count.pending);
-    const oldest = this.#oldestHour();
-    const total = new Map(count.stored.entries().filter(([hour]) => hour >= oldest));
-    for (const [hour, bytes] of written) add(total, hour, bytes);
-    const value = { bytes_by_hour: Object.fromEntries(total) };
-    count.revision =
-      count.revision === null
-        ? await bucket.create(org, value)
-        : await bucket.update(org, value, count.revision);
-    count.stored = total;
-    for (const [hour, bytes] of written) add(count.pending, hour, -bytes);
+    while (count.pending.size > 0) {
+      const written = new Map(count.pending);
+      const entry = await this.#deps.bucket.change(org, (found) => {
+        const oldest = this.#oldestHour();
+        const total = new Map(
+          hoursOf(found?.value)
+            .entries()
+            .filter(([hour]) => hour >= oldest),
+        );
+        for (const [hour, bytes] of written) add(total, hour, bytes);
+        return { bytes_by_hour: Object.fromEntries(total) };
+      });
+      count.stored = hoursOf(entry?.value);
+      for (const [hour, bytes] of written) add(count.pending, hour, -bytes);
+    }
   }
 
   async #read(org: string, count: OrgCount): Promise<void> {
-    const found = await this.#deps.bucket.get(org);
-    const hours = Object.entries(found?.value.bytes_by_hour ?? {});
-    count.stored = new Map(hours.map(([hour, bytes]) => [Number(hour), bytes]));
-    count.revision = found?.revision ?? null;
+    count.stored = hoursOf((await this.#deps.bucket.get(org))?.value);
   }
+}
+
+function hoursOf(usage: IdempotencyUsage | undefined): BytesByHour {
+  return new Map(Object.entries(usage?.bytes_by_hour ?? {}).map(([hour, bytes]) => [Number(hour), bytes]));
 }
 
 export function quotaExceeded(): ServiceError {

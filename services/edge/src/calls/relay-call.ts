@@ -5,7 +5,6 @@ import {
   errorShapeOf,
   eventIds,
   type ModelCallHead,
-  makeEvent,
   modelReplyEnd,
   modelReplyHead,
   requestIdHeaders,
@@ -16,11 +15,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { OpenRelays, Revocable } from '../auth/open-relays.ts';
 import type { Spending } from '../auth/spending.ts';
 import type { BookingGate } from '../backlog/booking-gate.ts';
-import { EVENT_SOURCE } from '../http/answer-error.ts';
 import type { BodyChecker } from '../http/body-checker.ts';
 import type { IntakeDeps } from '../http/body-intake.ts';
 import { clientDisconnected, hasLeft } from '../http/request-over.ts';
 import type { DeliveryJournal } from '../journal/delivery-journal.ts';
+import { voidOf } from '../journal/open-journal.ts';
 import type { Receipts } from '../receipts/receipts.ts';
 
 export interface CallRelay {
@@ -187,17 +186,8 @@ class Relay implements ReplySink, Revocable {
   /** The caller gets no usable answer: takes back every charge for the call, made or still to come. */
   #void(): void {
     const { request_id: requestId, org } = this.#head;
-    const time = new Date(this.#deps.clock.now());
-    const data = { request_id: requestId, org, reason: 'answer_lost' } as const;
-    const event = makeEvent({
-      name: 'call.voided',
-      id: eventIds.voided(requestId),
-      source: EVENT_SOURCE,
-      time,
-      data,
-    });
     this.#deps.events
-      .publish(event)
+      .publish(voidOf(requestId, org, 'answer_lost', this.#deps.clock))
       .then(() => this.#deps.journal.settled(requestId))
       .catch((error: unknown) =>
         this.#deps.logger.error({ err: error, request: requestId }, 'a void could not be stored'),

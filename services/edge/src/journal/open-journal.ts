@@ -1,6 +1,6 @@
 // The journal of this edge, and the voids for the journals of edges that were killed.
 import { ADOPT_MS, type Bus, type EventPublisher, type OwnFile } from '@switchyard/bus';
-import { eventIds, makeEvent } from '@switchyard/contracts';
+import { type Event, type EventData, eventIds, makeEvent } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 import { EVENT_SOURCE } from '../http/answer-error.ts';
 import { adoptJournals, DeliveryJournal, readOpenCalls } from './delivery-journal.ts';
@@ -47,17 +47,23 @@ async function voidOrphans(deps: JournalDeps): Promise<void> {
 
 async function voidCalls(file: OwnFile, { events, clock, logger }: JournalDeps): Promise<void> {
   const calls = readOpenCalls(file);
-  const time = new Date(clock.now());
-  const voids = calls.map(({ requestId, org }) => {
-    const data = { request_id: requestId, org, reason: 'edge_lost' } as const;
-    return makeEvent({
-      name: 'call.voided',
-      id: eventIds.voided(requestId),
-      source: EVENT_SOURCE,
-      time,
-      data,
-    });
-  });
+  const voids = calls.map(({ requestId, org }) => voidOf(requestId, org, 'edge_lost', clock));
   await Promise.all(voids.map((event) => events.publish(event)));
   if (calls.length > 0) logger.warn({ calls: calls.length }, 'calls of an edge that died were voided');
+}
+
+/** The event that takes back every charge for a call, made or still to come. */
+export function voidOf(
+  requestId: string,
+  org: string,
+  reason: EventData<'call.voided'>['reason'],
+  clock: Clock,
+): Event<'call.voided'> {
+  return makeEvent({
+    name: 'call.voided',
+    id: eventIds.voided(requestId),
+    source: EVENT_SOURCE,
+    time: new Date(clock.now()),
+    data: { request_id: requestId, org, reason },
+  });
 }

@@ -128,6 +128,16 @@ export function publicRoute(
   return { ...description, permission: 'public', kind: 'raw', handle };
 }
 
+/** Declares a GET route beside the API, such as a page or a probe: it needs no key and is in no document. */
+export function pageRoute(
+  path: string,
+  handle: RawRoute['handle'],
+  rest: Pick<RouteDescription, 'restParam' | 'restOptional'> = {},
+): RawRoute {
+  const response = { status: 200, description: 'A page' };
+  return publicRoute({ method: 'GET', path, tag: 'Pages', summary: path, response, ...rest }, handle);
+}
+
 /** Returns the key of a request that passed the guard of a non-public route. */
 export function callerOf({ apiKey }: FastifyRequest): KeyRecord {
   if (!apiKey) throw new Error('a guarded route without a key');

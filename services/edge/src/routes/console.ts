@@ -5,7 +5,7 @@ import { extname, join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pageHeaders } from '../http/page-headers.ts';
-import { publicRoute, type Route } from '../http/route.ts';
+import { pageRoute, type Route } from '../http/route.ts';
 
 const CONSOLE_FOLDER = join(import.meta.dirname, '../../../console/dist');
 
@@ -37,34 +37,12 @@ export function consoleRoutes(folder = CONSOLE_FOLDER): Route[] {
   const index = join(folder, 'index.html');
   const html = existsSync(index) ? readFileSync(index, 'utf8') : null;
   const assets = html === null ? new Map<string, Buffer>() : readAll(join(folder, 'assets'));
-  const page = (path: string, rest?: string) =>
-    publicRoute(
-      {
-        method: 'GET',
-        path,
-        ...(rest === undefined ? {} : { restParam: rest, restOptional: true as const }),
-        tag: 'Console',
-        summary: 'The console',
-        response: { status: 200, description: 'A page', contentType: 'text/html' },
-        errors: [],
-      },
-      (request, reply) => sendPage(html, request, reply),
-    );
+  const page: Parameters<typeof pageRoute>[1] = (request, reply) => sendPage(html, request, reply);
   return [
-    page('/'),
-    page('/sign-in'),
-    page('/console/{path}', 'path'),
-    publicRoute(
-      {
-        method: 'GET',
-        path: '/assets/{file}',
-        tag: 'Console',
-        summary: 'Files of the console',
-        response: { status: 200, description: 'A file' },
-        errors: [],
-      },
-      (request, reply) => sendAsset(assets, request, reply),
-    ),
+    pageRoute('/', page),
+    pageRoute('/sign-in', page),
+    pageRoute('/console/{path}', page, { restParam: 'path', restOptional: true }),
+    pageRoute('/assets/{file}', (request, reply) => sendAsset(assets, request, reply)),
   ];
 }
 

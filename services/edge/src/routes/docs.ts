@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
+import type { FastifyReply } from 'fastify';
 import { pageHeaders } from '../http/page-headers.ts';
-import { publicRoute, type Route } from '../http/route.ts';
+import { pageRoute, type Route } from '../http/route.ts';
 import { asyncApiDocument } from '../openapi/async-document.ts';
 import { openApiDocument } from '../openapi/document.ts';
 
@@ -42,60 +43,25 @@ const sources = (nonce: string) =>
 export function docsRoutes(routes: readonly Route[]): Route[] {
   const document = JSON.stringify(openApiDocument(routes));
   const asyncDocument = JSON.stringify(asyncApiDocument());
-  const open = { method: 'GET', tag: 'Documentation', errors: [] } as const;
+  const sendDocument = (reply: FastifyReply, json: string) =>
+    void reply.header('content-type', 'application/json; charset=utf-8').send(json);
   return [
-    publicRoute(
-      {
-        ...open,
-        path: '/v1/openapi.json',
-        summary: 'This API, described',
-        response: { status: 200, description: 'OpenAPI 3.1' },
-      },
-      (_request, reply) => {
-        reply.header('content-type', 'application/json; charset=utf-8').send(document);
-      },
-    ),
-    publicRoute(
-      {
-        ...open,
-        path: '/v1/asyncapi.json',
-        summary: 'The event stream, described',
-        response: { status: 200, description: 'AsyncAPI 3' },
-      },
-      (_request, reply) => {
-        reply.header('content-type', 'application/json; charset=utf-8').send(asyncDocument);
-      },
-    ),
-    publicRoute(
-      {
-        ...open,
-        path: '/docs',
-        summary: 'The reference page',
-        response: { status: 200, description: 'A page', contentType: 'text/html' },
-      },
-      (_request, reply) => {
-        const nonce = randomBytes(NONCE_BYTES).toString('base64');
-        reply.headers(pageHeaders(sources(nonce))).send(page(nonce));
-      },
-    ),
-    publicRoute(
-      {
-        ...open,
-        path: '/docs/{file}',
-        summary: 'Files of the reference page',
-        response: { status: 200, description: 'A file' },
-      },
-      (request, reply) => {
-        const { file } = request.params as { file: string };
-        const type = Object.hasOwn(UI_FILES, file) ? UI_FILES[file] : undefined;
-        if (type === undefined)
-          throw new ServiceError('route_not_found', `Path not found: /docs/${file}. See /docs.`);
-        reply
-          .header('content-type', type)
-          .header('x-content-type-options', 'nosniff')
-          .header('cache-control', `public, max-age=${DAY_S}`)
-          .send(CONTENTS.get(file));
-      },
-    ),
+    pageRoute('/v1/openapi.json', (_request, reply) => sendDocument(reply, document)),
+    pageRoute('/v1/asyncapi.json', (_request, reply) => sendDocument(reply, asyncDocument)),
+    pageRoute('/docs', (_request, reply) => {
+      const nonce = randomBytes(NONCE_BYTES).toString('base64');
+      reply.headers(pageHeaders(sources(nonce))).send(page(nonce));
+    }),
+    pageRoute('/docs/{file}', (request, reply) => {
+      const { file } = request.params as { file: string };
+      const type = Object.hasOwn(UI_FILES, file) ? UI_FILES[file] : undefined;
+      if (type === undefined)
+        throw new ServiceError('route_not_found', `Path not found: /docs/${file}. See /docs.`);
+      reply
+        .header('content-type', type)
+        .header('x-content-type-options', 'nosniff')
+        .header('cache-control', `public, max-age=${DAY_S}`)
+        .send(CONTENTS.get(file));
+    }),
   ];
 }

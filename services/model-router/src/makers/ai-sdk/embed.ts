@@ -2,6 +2,7 @@
 import { EXPERIMENTAL_EMBEDDING_MODEL_MAX_INPUT_BYTES_PER_CALL } from '@ai-sdk/provider-utils';
 import type { embeddingsRequest } from '@switchyard/contracts';
 import { z } from 'zod';
+import { UnusableAnswer } from '../unusable-answer.ts';
 import { callEach, inParts, sumOfAll } from './calls-in-parts.ts';
 import type { ModelOfType } from './declaration.ts';
 import { type FieldsOfType, fieldsFor } from './field-rules.ts';
@@ -18,9 +19,16 @@ export const answerEmbeddings: Translation<'embedding'> = async (model, request)
   const parts = inParts(values, Math.max(1, Math.min(perCall, values.length))).flatMap((part) =>
     withinBytes(part, bytesPerCall(model)),
   );
-  const results = await callEach(parts, request.signal, (part, _index, abortSignal) =>
-    model.doEmbed({ values: part, ...(dimensions === undefined ? {} : { dimensions }), abortSignal }),
-  );
+  const results = await callEach(parts, request.signal, async (part, _index, abortSignal) => {
+    const result = await model.doEmbed({
+      ...{ values: part, abortSignal },
+      ...(dimensions === undefined ? {} : { dimensions }),
+    });
+    const { length } = result.embeddings;
+    if (length !== part.length)
+      throw new UnusableAnswer(`the answer has ${length} vectors for ${part.length}`);
+    return result;
+  });
   const vectors = results.flatMap(({ embeddings }) => embeddings);
   const tokens = sumOfAll(results.map(tokensOf));
   return jsonAnswer({

@@ -24,7 +24,11 @@ it('gives the vectors and the tokens, and puts provider_options on the wire', as
 });
 
 it('splits a request that exceeds the 32 texts of one call', async () => {
-  const maker = await replay([read('embeddings')]);
+  const answer = read('embeddings').json as { data: object[] };
+  const maker = await replay((request) => {
+    const data = (request.json().input as string[]).map((_, index) => ({ ...answer.data[0], index }));
+    return { source: 'made for the test', json: { ...answer, data } };
+  });
   await maker.call('embedding', { input: Array.from({ length: 70 }, () => 'x') });
   expect(maker.requests.map((request) => (request.json().input as string[]).length).sort()).toEqual([
     32, 32, 6,

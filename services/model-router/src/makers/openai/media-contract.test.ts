@@ -228,6 +228,13 @@ describe('embeddings', () => {
     );
   });
 
+  it('is no answer with another number of vectors, which would stand beside the wrong texts', async () => {
+    const maker = await replay([read('embeddings')]); // two vectors
+    await expect(maker.call('embedding', { input: ['one', 'two', 'three'] })).rejects.toThrow(
+      /2 vectors for 3/,
+    );
+  });
+
   it('refuses token ids, which the provider package cannot send', async () => {
     const maker = await replay([read('embeddings')]);
     const { status, json } = await maker.call('embedding', { input: [[1, 2, 3]] });

@@ -28,7 +28,11 @@ it('embeds, with dimensions under the name that Voyage has for them', async () =
 });
 
 it('splits what is over the 128 texts of one call', async () => {
-  const maker = await replay([read('embeddings')]);
+  const answer = read('embeddings').json as { data: object[] };
+  const maker = await replay((request) => {
+    const data = (request.json().input as string[]).map((_, index) => ({ ...answer.data[0], index }));
+    return { source: 'made for the test', json: { ...answer, data } };
+  });
   await maker.call('embedding', { input: Array.from({ length: 130 }, () => 'x') });
   expect(maker.requests.map((request) => (request.json().input as string[]).length).sort()).toEqual([128, 2]);
 });

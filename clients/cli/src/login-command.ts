@@ -26,13 +26,14 @@ export function addLoginCommand(program: Command): void {
     });
 }
 
-/** Asks without showing what is typed. */
+/** Asks without showing what is typed. @throws when nothing is, at Ctrl-D or Ctrl-C */
 async function askHidden(question: string): Promise<string> {
-  process.stderr.write(question);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
-  const [line] = (await once(lines, 'line')) as [string];
+  process.stderr.write(question); // the terminal shows and holds nothing from here on
+  const [line] = (await Promise.race([once(lines, 'line'), once(lines, 'close')])) as [string?];
   lines.close();
   process.stderr.write('\n');
+  if (line === undefined) throw new Error('No key was given.');
   return line;
 }

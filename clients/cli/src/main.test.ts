@@ -171,8 +171,18 @@ test('events are read on after the last one when the server ends the stream, unt
 });
 
 /** A conversation in a terminal: types each line at the prompt and waits for its answer. */
-async function converse(...lines: [typed: string, answer: string][]): Promise<ChildProcess> {
-  const program = `${process.execPath} ${MAIN} chat`;
+const converse = (...lines: [typed: string, answer: string][]) =>
+  typeInto(
+    'chat',
+    lines.map(([typed, answer]) => ['> ', `${typed}\n`, answer]),
+  );
+
+/** A command in a terminal: at each prompt types what belongs there, and waits for the answer. */
+async function typeInto(
+  command: string,
+  lines: [prompt: string, typed: string, answer: string][],
+): Promise<ChildProcess> {
+  const program = `${process.execPath} ${MAIN} ${command}`;
   const terminal = spawn('script', ['-qefc', program, '/dev/null'], { env: environment() });
   const output = terminal.stdout.setEncoding('utf8')[Symbol.asyncIterator]();
   let shown = '';
@@ -184,9 +194,9 @@ async function converse(...lines: [typed: string, answer: string][]): Promise<Ch
     }
     shown = shown.slice(shown.indexOf(text) + text.length);
   };
-  for (const [typed, answer] of lines) {
-    await until('> ');
-    terminal.stdin.write(`${typed}\n`);
+  for (const [prompt, typed, answer] of lines) {
+    await until(prompt);
+    terminal.stdin.write(typed);
     await until(answer);
   }
   return terminal;
@@ -208,3 +218,11 @@ test.each(['401', '403', '404'])('a conversation ends with 1 after a %s, which s
   const terminal = await converse([status, `code_${status}: Refused.`]);
   expect(await once(terminal, 'exit')).toEqual([1, null]);
 });
+
+test.each(['\x04', '\x03'])(
+  'a login at whose prompt %j is typed says that there is no key',
+  async (typed) => {
+    const terminal = await typeInto('login', [[': ', typed, 'No key was given.']]);
+    expect(await once(terminal, 'exit')).toEqual([1, null]);
+  },
+);

@@ -1,7 +1,6 @@
 package switchyard;
 
 import de.bwaldvogel.mongo.backend.Missing;
-import de.bwaldvogel.mongo.bson.BsonRegularExpression;
 import de.bwaldvogel.mongo.bson.Document;
 import de.bwaldvogel.mongo.bson.ObjectId;
 import java.time.Instant;
@@ -104,9 +103,9 @@ final class Conditions {
     return !document.isEmpty() && document.keySet().iterator().next().startsWith("$");
   }
 
-  /** Whether equal values have equal keys. Not lists: a list also matches a list that contains it. */
+  /** Whether an index has the value. Not lists: a list also matches a list that contains it. */
   private static boolean isPlain(Object value) {
-    return !(value instanceof Collection) && !(value instanceof BsonRegularExpression);
+    return value == null || value instanceof Boolean || isOrdered(value);
   }
 
   private static boolean isOrdered(Object value) {

@@ -9,7 +9,6 @@ import de.bwaldvogel.mongo.backend.Index;
 import de.bwaldvogel.mongo.backend.QueryResult;
 import de.bwaldvogel.mongo.bson.Document;
 import de.bwaldvogel.mongo.bson.ObjectId;
-import de.bwaldvogel.mongo.exception.DuplicateKeyError;
 import de.bwaldvogel.mongo.exception.InvalidIdFieldError;
 import de.bwaldvogel.mongo.exception.MongoServerError;
 import java.util.ArrayList;
@@ -109,7 +108,7 @@ final class StandInCollection extends AbstractMongoCollection<Long> {
         index.put(index.keysOf(document), position, document, this);
         filled.add(index);
       }
-    } catch (DuplicateKeyError error) {
+    } catch (RuntimeException error) {
       for (KeyIndex index : filled) index.take(index.keysOf(document), position);
       throw error;
     }

@@ -2,13 +2,17 @@ import type { ConsumerInfo } from '@nats-io/jetstream';
 import { expect, test } from 'vitest';
 import { acknowledgedUpTo } from './consumer.ts';
 
-/** @param acked and `delivered` are stream sequences */
-function reading({ acked = 0, delivered = acked, pending = 0, unacked = 0 }): ConsumerInfo {
+interface Reading {
+  /** Stream sequences. */
+  acked: number;
+  delivered?: number;
+  pending?: number;
+  unacked?: number;
+}
+
+function reading({ acked, delivered = acked, pending = 0, unacked = 0 }: Reading): ConsumerInfo {
   const info = {
-    ...{
-      ack_floor: { consumer_seq: 0, stream_seq: acked },
-      delivered: { consumer_seq: 0, stream_seq: delivered },
-    },
+    ...{ ack_floor: { stream_seq: acked }, delivered: { stream_seq: delivered } },
     ...{ num_pending: pending, num_ack_pending: unacked },
   };
   return info as ConsumerInfo;

@@ -153,7 +153,6 @@ export class BooksWatch {
     const logsFrom = await logsCompleteFrom(store);
     let window: OrgWindow | null = null;
     let drift = 0n;
-    const hasBooked = acknowledgedUpTo(seq);
     for (let checks = 1; checks <= CHECKS_MAX; checks += 1) {
       window = await lock.run(() => orgWindow(store, org, clock.now(), logsFrom));
       drift = window ? driftOf(window) : 0n;

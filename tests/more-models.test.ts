@@ -60,10 +60,13 @@ beforeAll(async () => {
   });
   // https://docs.cohere.com/v2/reference/rerank
   upstream.on('rerank-1', ({ json }, response) => {
+    const { length } = (json?.documents ?? []) as string[];
     const results = [
       { index: 3, relevance_score: 0.999071 },
       { index: 0, relevance_score: 0.32713068 },
-    ].slice(0, Number(json?.top_n ?? 2));
+    ]
+      .filter(({ index }) => index < length)
+      .slice(0, Number(json?.top_n ?? 2));
     const meta = { api_version: { version: '2', is_experimental: false }, billed_units: { search_units: 2 } };
     response
       .writeHead(200, { 'content-type': 'application/json' })

@@ -169,6 +169,19 @@ describe('a whole answer', () => {
     },
   );
 
+  test('without a token count is charged a token for four bytes of its text, as a stream is', () => {
+    const call = { id: 'c', type: 'function', function: { name: 'f', arguments: 'x'.repeat(40) } };
+    const message = { role: 'assistant', content: 'ü'.repeat(20), reasoning_content: 'x'.repeat(80) };
+    const said = [
+      { index: 0, finish_reason: 'stop', message },
+      { index: 1, finish_reason: 'tool_calls', message: { content: null, tool_calls: [call] } },
+      { index: 2, finish_reason: 'stop', message: { content: [{ type: 'text', text: 'hi' }] } },
+    ];
+    const { price } = finish(JSON.stringify({ choices: said }));
+    const parts = Buffer.byteLength(JSON.stringify([{ type: 'text', text: 'hi' }]));
+    expect(price.quantities.output_tokens).toBe(Math.ceil((40 + 80 + 40 + parts) / 4));
+  });
+
   test('with an impossible token count is estimated, since the ledger could not book the count', () => {
     const { price, basis } = finish(
       `{"model":"m",${choices},"usage":{"prompt_tokens":9007199254740991,"completion_tokens":1}}`,
@@ -242,6 +255,31 @@ describe('images', () => {
   });
 });
 
+describe('embeddings', () => {
+  const embedder: CatalogModel = catalogModel.parse({
+    ...model,
+    ...{ type: 'embedding', pricing: { input_token: '0.000001' } },
+  });
+  const vectors = (count: number) =>
+    Array.from({ length: count }, (_, index) => ({
+      object: 'embedding',
+      index,
+      embedding: [0.1, [0, '],['], 0.2],
+    }));
+  const embed = (input: unknown, count: number) =>
+    finishWholeAnswer(embedder, bytesOf({ input }), bytesOf({ data: vectors(count) }, 1));
+
+  test.each([
+    ['a text', 'rain', 1],
+    ['texts', ['rain', 'wind'], 2],
+    ['tokens', [1, 2, 3], 1],
+    ['lists of tokens', [[1, 2], [3], [4]], 3],
+  ])('have one vector for each input: %s', (_what, input, count) => {
+    expect(embed(input, count).price.quantities.input_tokens).toBeGreaterThan(0);
+    for (const wrong of [count - 1, count + 1]) expect(() => embed(input, wrong)).toThrow(UnusableAnswer);
+  });
+});
+
 describe('a ranking', () => {
   const ranker: CatalogModel = catalogModel.parse({
     ...model,
@@ -270,7 +308,7 @@ describe('a ranking', () => {
     const byTokens = { ...ranker, pricing: { input_token: '0.000001' } };
     const request = {
       query: 'a',
-      documents: ['x', 'y'.repeat(10_000)],
+      documents: ['x', 'y'.repeat(10_000), 'z'],
       metadata: { note: 'a '.repeat(999) },
     };
     const answer = Buffer.from(`{"results":${three}}`);
@@ -294,8 +332,19 @@ describe('a ranking', () => {
     },
   );
 
+  test.each([
+    ['a document that was not sent', '[{"index":3,"relevance_score":0.1}]'],
+    ['no place', '[{"relevance_score":0.1}]'],
+    ['a document twice', '[{"index":0,"relevance_score":0.2},{"index":0,"relevance_score":0.1}]'],
+    ['no score', '[{"index":0,"relevance_score":null}]'],
+    ['a word', '["x"]'],
+  ])('with %s is a failed attempt', (_what, results) =>
+    expect(() => rank({ query: 'a', documents: ['x', 'y', 'z'] }, results)).toThrow(UnusableAnswer),
+  );
+
   test('that is sorted and no longer than asked passes as it came', () => {
-    const sorted = '[{"index":1,"relevance_score":0.90}, {"index":0,"relevance_score":0.9},{"index":2}]';
+    const sorted =
+      '[{"index":1,"relevance_score":0.90}, {"index":0,"relevance_score":0.9},{"index":2,"relevance_score":0}]';
     expect(rank({ query: 'a', documents: ['x', 'y', 'z'] }, sorted).body.toString()).toContain(
       `"results":${sorted}`,
     );
@@ -374,6 +423,33 @@ describe('a streamed answer', () => {
     expect(cost).toBe('0.0000033'); // 10 x 0.15 + 3 x 0.6 micro-dollars
     expect(text).toContain('"cost":0.0000033');
   });
+
+  test('shows a running usage only once, in the end: clients add up what they read', () => {
+    const running = (n: number) =>
+      chunk('x', `,"usage":{"prompt_tokens":10,"completion_tokens":${n},"cost":99}`);
+    const events = [running(1), running(2), running(3), usage.replace('20', '19'), usage, 'data: [DONE]'];
+    for (const includeUsage of [true, false]) {
+      const answer = new SseAnswer(model, { request: REQUEST, includeUsage });
+      const out = answer.push(Buffer.from(`${events.join('\n\n')}\n\n`))?.toString() ?? '';
+      const shown = eventsOf(out + answer.finish().last.toString())
+        .filter((event) => event.startsWith('data: {'))
+        .map((event) => (JSON.parse(event.slice('data: '.length)) as { usage: object | null }).usage);
+      expect(shown).toEqual([null, null, ...(includeUsage ? [null] : []), COSTED]);
+    }
+  });
+
+  test.each(['{}', '{"prompt_tokens":-1}', '{"prompt_tokens":"10","completion_tokens":1.5}'])(
+    'with a usage that cannot be charged shows the estimate that it is charged by: %s',
+    (unusable) => {
+      const last = usage.replace(/"usage":.*/, `"usage":${unusable}}`);
+      const { text } = pass(`${[chunk('a'), finished, last, 'data: [DONE]'].join('\n\n')}\n\n`, 1000);
+      const shown = JSON.parse(eventsOf(text).at(-2)?.slice('data: '.length) ?? '') as { usage: object };
+      expect(shown.usage).toEqual({
+        ...{ prompt_tokens: 100, completion_tokens: 3, total_tokens: 103 },
+        cost: expect.any(Number),
+      });
+    },
+  );
 
   test('without a usage is estimated and gets a usage event from us', () => {
     const { text } = pass(`${[chunk('a'), chunk('b'), finished, 'data: [DONE]'].join('\n\n')}\n\n`, 1000);

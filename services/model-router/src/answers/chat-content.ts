@@ -50,18 +50,20 @@ export function hasContent({ text, delta, message }: ChatChoice): boolean {
   return Object.entries(said).some(([name, value]) => !FRAME.has(name) && isSomething(value));
 }
 
-/** Characters of text in the delta of a choice: content, refusal, reasoning and the arguments of tool calls. */
-export function contentLength({ delta }: ChatChoice): number {
+/**
+ * Size of the text in the delta of a choice: content, refusal, reasoning and the arguments of tool calls.
+ * @param sizeOf size of one text; by default its characters, which are bytes in a stream's latin1
+ */
+export function contentLength({ delta }: ChatChoice, sizeOf = (text: string) => text.length): number {
   if (!isJsonObject(delta)) return 0;
   const { content, refusal, reasoning_content: reasoning, tool_calls: calls } = delta as ChatDelta;
-  let length = lengthOf(content) + lengthOf(refusal) + lengthOf(reasoning);
-  if (Array.isArray(calls))
-    for (const call of calls as ChatToolCall[]) length += lengthOf(call?.function?.arguments);
+  const texts = [content, refusal, reasoning];
+  if (Array.isArray(calls)) for (const call of calls as ChatToolCall[]) texts.push(call?.function?.arguments);
+  let length = 0;
+  for (const text of texts)
+    if (typeof text === 'string') length += sizeOf(text);
+    else if (isSomething(text)) length += sizeOf(JSON.stringify(text)); // parts, or arguments as an object
   return length;
-}
-
-function lengthOf(text: unknown): number {
-  return typeof text === 'string' ? text.length : 0;
 }
 
 /** What an answer without content is. */

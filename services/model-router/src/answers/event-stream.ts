@@ -24,6 +24,8 @@ export type InputTokens = () => number;
 export interface ReadEvent {
   /** The event to pass on; '' for none. */
   readonly text: string;
+  /** Its text when it was not the last one after all, if that differs; '' for none. */
+  readonly earlierText?: string;
   /** It goes on with the answer, so the events that waited are not the last. */
   readonly goesOn?: boolean;
   /** It may be among the last: it waits for the cost, with all events after it. */
@@ -160,7 +162,7 @@ export abstract class EventStream implements StreamedAnswer {
     if (event.text === '') return '';
     let out = '';
     if (event.goesOn && this.#held.length > 0) {
-      out = textOf(this.#held);
+      out = this.#held.map(earlierText).join('');
       this.#held = [];
     }
     const text = `${event.text}\n\n`;
@@ -168,6 +170,12 @@ export abstract class EventStream implements StreamedAnswer {
     this.#held.push({ ...event, text });
     return out;
   }
+}
+
+/** The text of an event that waited and was not the last one. */
+export function earlierText({ text, earlierText: other }: ReadEvent): string {
+  if (other === undefined) return text;
+  return other === '' ? '' : `${other}\n\n`;
 }
 
 export function textOf(events: readonly ReadEvent[]): string {

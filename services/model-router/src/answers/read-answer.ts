@@ -2,7 +2,7 @@
 import type { CatalogModel, ModelType } from '@switchyard/contracts';
 import { estimateTokens } from '@switchyard/spending';
 import { isJsonObject } from '../json/is-json-object.ts';
-import { type Member, parseMember, topLevelMembers } from '../json/json-members.ts';
+import { countElements, type Member, parseMember, topLevelMembers } from '../json/json-members.ts';
 import type { Edit } from '../json/splice.ts';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
 import {
@@ -20,7 +20,7 @@ import {
   inputTokensOf,
   readRequest,
 } from '../spending/request-price.ts';
-import { choicesOf, type EmptyAnswer, emptyAnswer, hasContent } from './chat-content.ts';
+import { choicesOf, contentLength, type EmptyAnswer, emptyAnswer, hasContent } from './chat-content.ts';
 import { usageWithCost, withCost } from './usage-with-cost.ts';
 
 interface AnswerToRead {
@@ -43,7 +43,7 @@ export interface ReadAnswer {
 /** Types whose answers are a single JSON body. */
 export const READ_ANSWER: Partial<Record<ModelType, (answer: AnswerToRead) => ReadAnswer>> = {
   language: readChat,
-  embedding: (answer) => readTokens(answer, 'data'),
+  embedding: readEmbeddings,
   rerank: readRerank,
   decision: readDecisions,
   image: readImages,
@@ -54,7 +54,7 @@ function readChat(answer: AnswerToRead): ReadAnswer {
   const { valueStart, valueEnd } = requireContent(answer, 'choices');
   const said = valueEnd - valueStart > EMPTY_CHOICES_BYTES_MAX ? null : emptiness(answer);
   if (said === 'nothing') throw new UnusableAnswer('the answer has nothing in it');
-  const read = readTokens(answer, 'choices');
+  const read = readTokens(answer, () => estimateTokens(saidBytes(answer)));
   if (said !== 'refusal') return read;
   const given = json(answer, 'usage');
   return { usage: usageWithCost(given ?? null, FREE), price: FREE, basis: read.basis };
@@ -70,20 +70,34 @@ function emptiness(answer: AnswerToRead): EmptyAnswer | null {
   return emptyAnswer(choices.at(-1)?.finish_reason, readRequest(answer.request).stop);
 }
 
-/** OpenAI's shape: a non-empty list, and tokens. */
-function readTokens(answer: AnswerToRead, list: string): ReadAnswer {
-  const content = requireContent(answer, list);
+/** Bytes of text in all choices. */
+function saidBytes(answer: AnswerToRead): number {
+  const choices = choicesOf({ choices: json(answer, 'choices') });
+  return choices.reduce((sum, { message }) => sum + contentLength({ delta: message }, Buffer.byteLength), 0);
+}
+
+/** Requires a vector for each input: callers pair them by their places. */
+function readEmbeddings(answer: AnswerToRead): ReadAnswer {
+  const { body, request } = answer;
+  const { input } = readRequest(request);
+  const asked = Array.isArray(input) && typeof input[0] !== 'number' ? input.length : 1;
+  const given = countElements(body, requireContent(answer, 'data'));
+  if (given !== asked) throw new UnusableAnswer(`the answer has ${given} vectors for ${asked} inputs`);
+  return readTokens(answer, () => 0);
+}
+
+/** OpenAI's count of tokens, or an estimate. */
+function readTokens(answer: AnswerToRead, estimateOutput: () => number): ReadAnswer {
   const given = json(answer, 'usage');
   const counted = readUsage(given);
-  const outputTokens =
-    answer.model.type === 'embedding' ? 0 : estimateTokens(content.valueEnd - content.valueStart);
-  const price = priceTokens(answer.model, counted ?? estimated(answer, outputTokens));
+  const price = priceTokens(answer.model, counted ?? estimated(answer, estimateOutput()));
   return { usage: usageWithCost(counted ? given : null, price), price, basis: basisOf(counted) };
 }
 
 /** Cohere's and Jina's shapes. A request counts as one search unless the maker reports more. */
 function readRerank(answer: AnswerToRead): ReadAnswer {
   const results = requireContent(answer, 'results');
+  requireRanking(answer);
   const usage = record(json(answer, 'usage'));
   const billed = record(record(json(answer, 'meta'))?.billed_units);
   const searches = count(usage?.searches) ?? count(usage?.search_units) ?? count(billed?.search_units) ?? 1;
@@ -97,6 +111,20 @@ function readRerank(answer: AnswerToRead): ReadAnswer {
     basis: byTokens ? basisOf(tokens) : 'upstream',
     edits: bestFirst(answer, results),
   };
+}
+
+/** Requires scores of documents that were sent, each at most once. */
+function requireRanking(answer: AnswerToRead): void {
+  const results = json(answer, 'results');
+  const { documents } = readRequest(answer.request);
+  const unseen = new Set(Array.isArray(documents) ? documents.keys() : []);
+  const isRanking =
+    Array.isArray(results) &&
+    results.every(
+      (result) =>
+        unseen.delete(record(result)?.index as number) && Number.isFinite(record(result)?.relevance_score),
+    );
+  if (!isRanking) throw new UnusableAnswer('the answer ranks other documents, or has no scores');
 }
 
 /** Sorts and cuts the results, since not every server sorts them and supports `top_n`. */

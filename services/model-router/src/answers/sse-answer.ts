@@ -4,7 +4,7 @@ import { UnusableAnswer } from '../makers/unusable-answer.ts';
 import { type Price, readUsage, type TokenUsage } from '../spending/pricing.ts';
 import { inputTokensOf, readRequest } from '../spending/request-price.ts';
 import { choicesOf, contentLength, type EmptyAnswer, emptyAnswer, hasContent } from './chat-content.ts';
-import { EventStream, type ReadEvent, textOf } from './event-stream.ts';
+import { EventStream, earlierText, type ReadEvent, textOf } from './event-stream.ts';
 import { type Chunk, parseEvent, putUsage, refuseError, usageOf } from './sse-events.ts';
 import { usageWithCost } from './usage-with-cost.ts';
 
@@ -77,12 +77,16 @@ export class SseAnswer extends EventStream {
       isFinished = true;
     }
     const usage = usageOf(chunk, choices);
-    if (usage !== null) {
+    const goesOn = choices.length > 0;
+    if (usage === null) return { text: event, goesOn, waits: isFinished };
+    const counted = readUsage(usage);
+    if (counted) {
       this.#givenUsage = usage;
-      this.#usage = readUsage(usage) ?? this.#usage;
+      this.#usage = counted;
     }
-    const bearsUsage = usage !== null;
-    return { text: event, goesOn: choices.length > 0, waits: isFinished || bearsUsage, bearsUsage };
+    // A running usage is not passed on: clients add up every usage that they read, and it has the upstream's cost.
+    const earlierText = goesOn ? putUsage(event, 'null') : '';
+    return { text: event, earlierText, goesOn, waits: true, bearsUsage: true };
   }
 
   protected emptiness(): EmptyAnswer | null {
@@ -103,12 +107,15 @@ export class SseAnswer extends EventStream {
     if (this.#includeUsage) {
       const bearer = separate ?? held.findLast(({ bearsUsage }) => bearsUsage);
       if (bearer === undefined) return textOf(held) + this.#ownUsageEvent(usage);
-      return held.map((event) => (event === bearer ? putUsage(event.text, usage) : event.text)).join('');
+      return held
+        .map((event) => (event === bearer ? putUsage(event.text, usage) : earlierText(event)))
+        .join('');
     }
     // The caller did not ask for a chunk without choices, and readers of `choices[0]` would fail on it.
-    const wanted = held.filter((event) => event !== separate);
+    const wanted = held.filter((event) => event !== separate && event.earlierText !== '');
     const last = wanted.pop();
-    return last === undefined ? this.#ownUsageEvent(usage) : textOf(wanted) + putUsage(last.text, usage);
+    if (last === undefined) return this.#ownUsageEvent(usage);
+    return wanted.map(earlierText).join('') + putUsage(last.text, usage);
   }
 
   /** Learns from the first event with a model how the upstream writes it. */

@@ -48,6 +48,20 @@ export function topLevelMembers(bytes: Buffer, start = 0): Map<string, Member> {
   }
 }
 
+/** Number of elements of a member; 1 when it is not a list. */
+export function countElements(bytes: Buffer, { valueStart, valueEnd }: Member): number {
+  if (bytes[valueStart] !== OPEN_BRACKET) return 1;
+  const end = valueEnd - 1;
+  let count = 0;
+  for (let at = skipBlanks(bytes, valueStart + 1); at < end; at = skipBlanks(bytes, at)) {
+    at = skipValue(bytes, at);
+    count += 1;
+    at = skipBlanks(bytes, at);
+    if (bytes[at] === COMMA) at += 1;
+  }
+  return count;
+}
+
 /** @throws SyntaxError */
 export function parseMember(bytes: Buffer, { valueStart, valueEnd }: Member): unknown {
   return JSON.parse(bytes.toString('utf8', valueStart, valueEnd));

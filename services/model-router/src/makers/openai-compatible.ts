@@ -50,6 +50,7 @@ async function call(
     headers: {
       ...headers,
       accept: acceptOf(request),
+      'accept-encoding': 'identity', // without the header a server may choose gzip
       'x-request-id': request.requestId,
       ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
     },

@@ -165,6 +165,8 @@ test('a computer is created, used through commands, files and its desktop, and d
   });
   await call('desktop_click', { computer_id, x: 640, y: 420 }); // the window is in the middle
   await call('desktop_type', { computer_id, text: "echo 'typed $HOME' > /workspace/typed" });
+  const unknown = await call('desktop_press', { computer_id, keys: 'ctrl+PageDown' });
+  expect(unknown.error).toMatchObject({ code: 'invalid_request', param: 'keys' });
   await call('desktop_press', { computer_id, keys: 'Return' });
   await expect
     .poll(async () => (await call('run_command', { computer_id, command: 'cat typed' })).result.stdout)

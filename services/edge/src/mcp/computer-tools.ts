@@ -4,6 +4,7 @@ import {
   createLinkRequest,
   type ExecResult,
   execRequest,
+  invalidParam,
   ServiceError,
   uploadRequest,
   workspaceQuery,
@@ -246,7 +247,8 @@ const DESKTOP: readonly Tool[] = [
         .max(KEYS_LENGTH_MAX)
         .describe('Names of X11, joined by +: Return, ctrl+l, alt+Tab, Page_Down'),
     }),
-    run: ({ computer_id, keys }, api) => desktopInput(api, computer_id, { command: `xdotool key ${keys}` }),
+    run: ({ computer_id, keys }, api) =>
+      desktopInput(api, computer_id, { command: `xdotool key ${keys}` }, refuseUnknownKeys),
   }),
 ];
 
@@ -254,9 +256,17 @@ async function desktopInput(
   api: OwnApi,
   id: string,
   exec: { command: string; stdin?: string },
+  check: (output: string) => void = () => {},
 ): Promise<ToolResult> {
-  await onDesktop(api, id, exec);
+  check(await onDesktop(api, id, exec));
   return { result: { done: true } };
+}
+
+/** xdotool ignores a key that it does not know, and succeeds. */
+function refuseUnknownKeys(output: string): void {
+  const [, unknown] = /No such key name '(\w+)'/.exec(output) ?? [];
+  if (unknown !== undefined)
+    throw invalidParam('keys', `X11 has no key ${unknown}. Use names such as Return, Page_Down or F5.`);
 }
 
 /** Starts the desktop, unless it runs, and returns the output of a command on it. */

@@ -408,10 +408,21 @@ export function toErrorBody(error: ServiceError, requestId: string): ErrorBody {
   };
 }
 
+/** Of a union, the issue of the option that has the value's type; its own is only "Invalid input". */
+function closestIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  if (issue.code !== 'invalid_union') return issue;
+  const ofOptions = issue.errors.flatMap(([first]) => (first ? [closestIssue(first)] : []));
+  const ofItsType = ofOptions.filter(({ code, path }) => code !== 'invalid_type' || path.length > 0);
+  const inner = ofItsType.find(({ code }) => code !== 'invalid_type') ?? ofItsType[0];
+  const isClear = inner && (inner.code !== 'invalid_type' || ofItsType.length === 1);
+  return isClear ? { ...inner, path: [...issue.path, ...inner.path] } : issue;
+}
+
 /** Turns the first issue of a failed parse into a coded error that names the field. */
 export function fromZodError(error: z.ZodError): ServiceError {
-  const issue = error.issues[0];
-  if (!issue) return new ServiceError('invalid_request', 'The request is not valid. See /docs.');
+  const [first] = error.issues;
+  if (!first) return new ServiceError('invalid_request', 'The request is not valid. See /docs.');
+  const issue = closestIssue(first);
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
     const field = [...path, issue.keys[0] ?? ''].join('.');

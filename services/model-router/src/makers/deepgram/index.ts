@@ -45,8 +45,8 @@ export const deepgram: MakerDeclaration = {
   },
   async create(settings) {
     const { createDeepgram } = await import('@ai-sdk/deepgram');
-    const { apiKey, headers } = settings;
-    const maker = createDeepgram({ apiKey, headers, fetch: atBaseUrl(OWN_ORIGIN, settings) });
+    const { apiKey } = settings;
+    const maker = createDeepgram({ apiKey, fetch: atBaseUrl(OWN_ORIGIN, settings) });
     return { speech: (id) => maker.speech(id), transcription: (id) => maker.transcription(id) };
   },
 };

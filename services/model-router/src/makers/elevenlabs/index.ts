@@ -40,8 +40,8 @@ export const elevenlabs: MakerDeclaration = {
   },
   async create(settings) {
     const { createElevenLabs } = await import('@ai-sdk/elevenlabs');
-    const { apiKey, headers } = settings;
-    const maker = createElevenLabs({ apiKey, headers, fetch: atBaseUrl(OWN_ORIGIN, settings) });
+    const { apiKey } = settings;
+    const maker = createElevenLabs({ apiKey, fetch: atBaseUrl(OWN_ORIGIN, settings) });
     return { speech: (id) => maker.speech(id), transcription: (id) => maker.transcription(id) };
   },
 };

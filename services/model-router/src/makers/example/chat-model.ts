@@ -50,7 +50,7 @@ export function exampleChat(settings: ProviderSettings, modelId: string): Langua
   const requestOf = (options: LanguageModelV4CallOptions, stream: boolean) => ({
     url: `${settings.baseURL}/generate`,
     // `options.headers` has a mark of ours: without it the request would be sent once more, to learn its warnings.
-    headers: { ...settings.headers, ...options.headers, 'x-example-key': settings.apiKey },
+    headers: { ...options.headers, 'x-example-key': settings.apiKey },
     body: { model: modelId, stream, ...bodyOf(options) },
     failedResponseHandler: createJsonErrorResponseHandler({
       errorSchema: problem,
@@ -197,6 +197,7 @@ function partsOf(warnings: SharedV4Warning[]) {
         goOn('text', out);
         out.enqueue({ type: 'text-delta', id: 'text', delta: words });
       }
+      // For arguments that come in pieces: `tool-input-start`, `-delta` and `-end` with the id of the call, then this.
       if (call) out.enqueue(toolCallOf(call));
       if (!why || !used) return;
       goOn(null, out);

@@ -1,6 +1,6 @@
 // Chat options of OpenAI's two text APIs. Chat completions has the caller's own fields, so they are sent unchanged; Responses
 // has some of them under other names, and is used for the models that take tools with reasoning only there.
-import type { ChatOptions } from '../ai-sdk/declaration.ts';
+import type { ChatOptions } from '../ai-sdk/chat/chat-options.ts';
 
 const UNREADABLE = 'Its result does not fit in a chat. Use the fields next to messages.';
 const STATELESS = 'Nothing is kept at the maker. Send the whole conversation in messages.';

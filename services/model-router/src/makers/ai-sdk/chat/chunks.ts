@@ -1,7 +1,7 @@
 // The AI SDK's stream as OpenAI's `chat.completion.chunk`s.
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { UnusableAnswer } from '../../unusable-answer.ts';
-import type { ChatOptions } from '../declaration.ts';
+import type { ChatOptions } from './chat-options.ts';
 import type { CompletionFrame } from './completion.ts';
 import { toExtraContent } from './extra-content.ts';
 import { toFinishReason } from './finish-reason.ts';

@@ -1,7 +1,7 @@
 // The AI SDK's whole answer as OpenAI's `chat.completion`.
 import { isDeepStrictEqual } from 'node:util';
 import type { LanguageModelV4Content, LanguageModelV4GenerateResult } from '@ai-sdk/provider';
-import type { ChatOptions } from '../declaration.ts';
+import type { ChatOptions } from './chat-options.ts';
 import { toFinishReason } from './finish-reason.ts';
 import { toAnnotation, toImage, toReasoningDetail, toToolCall } from './message-parts.ts';
 import { refusalOfAnswer } from './openai-refusal.ts';

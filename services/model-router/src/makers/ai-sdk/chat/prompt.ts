@@ -3,8 +3,8 @@ import type { LanguageModelV4, LanguageModelV4Message, LanguageModelV4Prompt } f
 import { isUrlSupported } from '@ai-sdk/provider-utils';
 import { parseExactly } from '../../../json/exact-integers.ts';
 import type { CallersFiles } from '../callers-files.ts';
-import type { ChatOptions } from '../declaration.ts';
 import { NOT_SUPPORTED, UnsupportedField } from '../translation.ts';
+import type { ChatOptions } from './chat-options.ts';
 import { fromExtraContent } from './extra-content.ts';
 import type { ChatMessage, ContentPart, ToolCall } from './request.ts';
 

@@ -7,9 +7,9 @@ import type {
   LanguageModelV4FunctionTool,
   LanguageModelV4Prompt,
 } from '@ai-sdk/provider';
-import type { ChatOptions } from '../declaration.ts';
 import { REHEARSAL } from '../provider-fetch.ts';
 import { NOT_SUPPORTED, type TranslationRequest, UnsupportedField } from '../translation.ts';
+import type { ChatOptions } from './chat-options.ts';
 import type { ChatRequest } from './request.ts';
 
 export type ChatSettings = Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSignal' | 'headers'>;

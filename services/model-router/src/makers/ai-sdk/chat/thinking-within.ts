@@ -1,8 +1,8 @@
 // Keeps thinking within the caller's limit of output tokens, which is what a call holds and what OpenAI's field means.
 // Some provider packages add the tokens for thinking to the limit instead.
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import type { ChatOptions } from '../declaration.ts';
 import { UnsupportedField } from '../translation.ts';
+import type { ChatOptions } from './chat-options.ts';
 import { type ChatSettings, callWithoutNetwork } from './settings.ts';
 
 /** The part of the limit that thinking may take; the rest is for the answer. */

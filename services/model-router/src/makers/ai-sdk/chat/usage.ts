@@ -1,6 +1,6 @@
 // Converts the usage to OpenAI's shape: input includes cache reads and writes, output includes reasoning.
 import type { LanguageModelV4Usage } from '@ai-sdk/provider';
-import type { ChatOptions } from '../declaration.ts';
+import type { ChatOptions } from './chat-options.ts';
 
 interface OpenAiUsage {
   prompt_tokens: number;

@@ -235,3 +235,12 @@ describe('an image by URL that the model does not fetch itself', () => {
     }),
   );
 });
+
+test.each([{}, { error: { code: 500, message: 'It failed.', status: 'INTERNAL' } }])(
+  'an answer of 200 without content or a reason to finish is none: %o',
+  (json) =>
+    withMaker(google, [{ source: 'made for the test', json }], async ({ call }) => {
+      const empty = call('language', { ...HELLO, stop: 'END' }, { model });
+      await expect(empty).rejects.toThrow('the answer has nothing in it');
+    }),
+);

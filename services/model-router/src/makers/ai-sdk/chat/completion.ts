@@ -1,6 +1,7 @@
 // The AI SDK's whole answer as OpenAI's `chat.completion`.
 import { isDeepStrictEqual } from 'node:util';
 import type { LanguageModelV4Content, LanguageModelV4GenerateResult } from '@ai-sdk/provider';
+import { UnusableAnswer } from '../../unusable-answer.ts';
 import type { ChatOptions } from './chat-options.ts';
 import { toFinishReason } from './finish-reason.ts';
 import { toAnnotation, toImage, toReasoningDetail, toToolCall } from './message-parts.ts';
@@ -21,6 +22,9 @@ export function toCompletion(
   chatOptions: ChatOptions,
 ) {
   const { content, finishReason, usage, response, providerMetadata } = result;
+  // Google's package reads any JSON. An empty answer may be right, but then the maker says why it ended.
+  if (content.length === 0 && finishReason.raw === undefined)
+    throw new UnusableAnswer('the answer has nothing in it');
   const refusal = refusalOfAnswer(response?.body);
   const counted = toUsage(usage, chatOptions);
   const logprobs = providerMetadata?.openai?.logprobs;

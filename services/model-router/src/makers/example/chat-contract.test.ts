@@ -30,7 +30,7 @@ describeChat(example, {
       heat: 0.2,
       stops: ['END'],
       use: 'required',
-      a_field_of_tomorrow: [1], // fields that nobody knows are passed on
+      a_field_of_tomorrow: [1], // unknown fields are passed on
       tools: [{ name: 'weather', about: weather?.function.description, input: weather?.function.parameters }],
       turns: [
         { by: 'system', parts: [{ words: 'Be brief.' }] },

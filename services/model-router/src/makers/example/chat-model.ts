@@ -25,8 +25,10 @@ import type { ProviderSettings } from '../ai-sdk/declaration.ts';
 
 const calledTool = z.object({ id: z.string(), tool: z.string(), input: z.unknown() });
 const used = z.object({
-  ...{ in: z.number(), cached: z.number().optional() },
-  ...{ out: z.number(), thinking: z.number().optional() },
+  in: z.number(),
+  cached: z.number().optional(),
+  out: z.number(),
+  thinking: z.number().optional(),
 });
 const answer = z.object({
   thought: z.string().default(''),

@@ -34,6 +34,8 @@ const ANSWERS: Record<string, [status: number, body: string]> = {
 /** The messages of each chat. */
 const chats: string[][] = [];
 
+/** What each request for logs is answered with. */
+const logAnswers: [status: number, body: string][] = [];
 /** What each request for events is answered with; null: its connection is cut in the middle. */
 const eventStreams: (string | null)[] = [];
 /** The position after which each of them asked for events. */
@@ -59,6 +61,12 @@ beforeAll(async () => {
       answer.writeHead(200, { 'content-type': 'text/event-stream' });
       if (stream === null) answer.write(': begun\n\n', () => answer.destroy());
       else answer.end(stream);
+      return;
+    }
+    if (pathname === '/v1/logs') {
+      const logs = logAnswers.shift();
+      if (!logs) answer.destroy();
+      else answer.writeHead(logs[0], { 'x-should-retry': 'false' }).end(logs[1]);
       return;
     }
     const [status, body] = ANSWERS[`${request.method} ${request.url}`] ?? [404, '{}'];
@@ -168,6 +176,26 @@ test('events are read on after the last one when the server ends the stream, unt
     ['c.d', '7.1'],
   ]);
   expect(eventsAsked).toEqual([null, '5.1', '5.1', '5.1', '7.1']);
+});
+
+test('logs are followed while the server restarts, until an error lasts', async () => {
+  const rows = (...ids: string[]) =>
+    JSON.stringify({ data: ids.map((id) => ({ id, at: '2026-01-01T00:00:00Z' })) });
+  const failure = (code: string) => JSON.stringify({ error: { code, message: 'Not now.' } });
+  logAnswers.push(
+    [200, rows('req_1')],
+    [503, failure('service_unavailable')],
+    [200, rows('req_2', 'req_1')],
+    [401, failure('invalid_api_key')],
+  );
+  const { code, stdout, stderr } = await run('switchyard --json logs -f');
+  expect({ code, stderr }).toEqual({ code: 1, stderr: 'invalid_api_key: Not now.\n' });
+  expect(
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).id),
+  ).toEqual(['req_1', 'req_2']);
 });
 
 /** A conversation in a terminal: types each line at the prompt and waits for its answer. */

@@ -37,8 +37,8 @@ const LOGS_POLL_MS = 2_000;
 const LATE_MS_MAX = 60_000;
 /** Rows that may have come between two looks. */
 const FOLLOW_ROWS_MAX = 1_000;
-/** Attempts in a row to read events on that bring none, and the pause before each: a restart takes less. */
-const EVENTS_RECONNECTS_MAX = 20;
+/** Attempts in a row to read on that bring nothing, and the pause before each for events: a restart takes less. */
+const RECONNECTS_MAX = 20;
 const EVENTS_RECONNECT_MS = 1_000;
 
 export function addReportCommands(program: Command): void {
@@ -147,12 +147,19 @@ async function showLogs(
   const first = Date.parse(filters.from ?? '1970-01-01');
   let rows = await fetchRows({ limit: follow ? FOLLOW_ROWS_MAX : limit });
   show(rows.slice(0, limit));
+  let failures = 0;
   while (follow) {
     await sleep(LOGS_POLL_MS);
     const newest = rows[0]?.at;
     const from = newest && new Date(Math.max(Date.parse(newest) - LATE_MS_MAX, first)).toISOString();
     const seen = new Set(rows.map(({ id }) => id));
-    rows = await fetchRows({ limit: FOLLOW_ROWS_MAX, ...(from ? { from } : {}) });
+    try {
+      rows = await fetchRows({ limit: FOLLOW_ROWS_MAX, ...(from ? { from } : {}) });
+      failures = 0;
+    } catch (error) {
+      failures += 1;
+      if (!isPassing(error) || failures > RECONNECTS_MAX) throw error;
+    }
     show(rows.filter(({ id }) => !seen.has(id)));
   }
 }
@@ -195,7 +202,7 @@ async function showEvents(sy: Switchyard, query: EventsQuery, json: boolean): Pr
       }
       throw new SwitchyardError({ code: 'service_unavailable', message: 'The stream of events ended.' });
     } catch (error) {
-      if (!hasBegun || !isPassing(error) || failures >= EVENTS_RECONNECTS_MAX) throw error;
+      if (!hasBegun || !isPassing(error) || failures >= RECONNECTS_MAX) throw error;
     }
     failures += 1;
     await sleep(EVENTS_RECONNECT_MS);

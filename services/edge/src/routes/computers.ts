@@ -3,7 +3,6 @@ import {
   computerMetrics,
   computerObject,
   computerOptions,
-  deletedComputer,
   HOST_CREATE_TIMEOUT_MS,
   uploadRequest,
   uploadResult,
@@ -30,6 +29,7 @@ interface ComputerRoutesDeps {
 
 export function computerRoutes(deps: ComputerRoutesDeps): Route[] {
   const read = operationRoutes(deps.bus, { tag: COMPUTERS_TAG, permission: 'computers:read' });
+  const change = operationRoutes(deps.bus, { tag: COMPUTERS_TAG, permission: 'computers:write' });
   return [
     optionsRoute(deps),
     read('computers.list', {
@@ -50,7 +50,17 @@ export function computerRoutes(deps: ComputerRoutesDeps): Route[] {
       answer: 'The computer',
       errors: ['computer_not_found', 'no_capacity'],
     }),
-    deleteRoute(deps),
+    change('computers.delete', {
+      method: 'DELETE',
+      path: '/v1/computers/{id}',
+      operationId: 'deleteComputer',
+      summary: 'Delete a computer and its files',
+      params: computerParams,
+      computerParam: 'id',
+      timeoutMs: END_TIMEOUT_MS,
+      answer: 'The computer is gone',
+      errors: ['computer_not_found', 'computer_busy', 'computer_failed', 'no_capacity'],
+    }),
     metricsRoute(deps),
     lifecycleRoute(deps, 'start', 'Start a stopped computer; billing begins', 'The computer, running'),
     lifecycleRoute(
@@ -121,30 +131,6 @@ function lifecycleRoute(
         { timeoutMs: TIMEOUT_MS[verb], requestId },
       );
     },
-  );
-}
-
-function deleteRoute({ bus }: ComputerRoutesDeps): Route {
-  return jsonRoute(
-    {
-      method: 'DELETE',
-      path: '/v1/computers/{id}',
-      operationId: 'deleteComputer',
-      permission: 'computers:write',
-      tag: COMPUTERS_TAG,
-      summary: 'Delete a computer and its files',
-      request: { params: computerParams },
-      computerParam: 'id',
-      response: { status: 200, description: 'The computer is gone', body: deletedComputer },
-      errors: ['computer_not_found', 'computer_busy', 'computer_failed', 'no_capacity'],
-    },
-    ({ key, params: { id }, requestId }) =>
-      request(
-        bus,
-        'computers.delete',
-        { org: key.org, key_id: key.id, id },
-        { timeoutMs: END_TIMEOUT_MS, requestId },
-      ),
   );
 }
 

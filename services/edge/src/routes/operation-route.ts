@@ -11,6 +11,8 @@ interface OperationRoute extends Omit<RouteDescription, 'tag' | 'permission' | '
   answer: string;
   /** Default 200. */
   status?: number;
+  /** Default: that of `request`. */
+  timeoutMs?: number;
 }
 
 /** Members of an operation's request that come from the path; the others come from the key, the body and the query. */
@@ -24,7 +26,7 @@ type NeededParams<N extends OperationName> = [PathParam<N>] extends [never]
 /** Returns a function that declares the route of an operation; `common` applies to all of them. */
 export function operationRoutes(bus: Bus, common: Pick<RouteDescription, 'tag' | 'permission'>) {
   return <N extends OperationName>(name: N, route: OperationRoute & NeededParams<N>): JsonRoute => {
-    const { answer, status = 200, params, ...description }: OperationRoute = route;
+    const { answer, status = 200, params, timeoutMs, ...description }: OperationRoute = route;
     const { request: schema, response } = OPERATIONS[name];
     const { body, query } = schema.shape as { body?: z.ZodType; query?: z.ZodType };
     const schemas = { ...(params && { params }), ...(body && { body }), ...(query && { query }) };
@@ -37,7 +39,8 @@ export function operationRoutes(bus: Bus, common: Pick<RouteDescription, 'tag' |
       },
       ({ key, params: path, body, query, requestId }) => {
         const payload = { org: key.org, key_id: key.id, ...path, body, query };
-        return request(bus, name, payload as unknown as OperationRequest<N>, { requestId });
+        const options = { requestId, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+        return request(bus, name, payload as unknown as OperationRequest<N>, options);
       },
     );
   };

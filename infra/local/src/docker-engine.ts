@@ -66,9 +66,8 @@ export async function findDockerEngine(options: FindDockerEngineOptions): Promis
     );
   }
   const path = `${env.PATH}:${SYSTEM_FOLDERS}`;
-  let dockerd = findProgram('dockerd', path);
   let origin = 'dockerd started';
-  if (dockerd === undefined) {
+  if (findProgram('dockerd', path) === undefined) {
     if (!packages.possible) {
       throw new SetupError('Docker not found.', 'Install Docker, or set DOCKER_HOST.');
     }
@@ -80,12 +79,6 @@ export async function findDockerEngine(options: FindDockerEngineOptions): Promis
         cause,
       });
     });
-    dockerd = findProgram('dockerd', path);
-    if (dockerd === undefined)
-      throw new SetupError(
-        'The package docker.io was installed, but dockerd is not on the PATH.',
-        'Install Docker.',
-      );
     origin = 'docker.io installed and dockerd started';
     // The package's own service may have started it already.
     const already = await engineVersion(env);
@@ -93,7 +86,7 @@ export async function findDockerEngine(options: FindDockerEngineOptions): Promis
       return { version: already, origin: 'docker.io installed, started by the system' };
   }
   doing('starting dockerd');
-  return startDockerd(dockerd, origin, { ...options, env: { ...env, PATH: path } });
+  return startDockerd(origin, { ...options, env: { ...env, PATH: path } });
 }
 
 /** The result in the step's line. */
@@ -121,14 +114,13 @@ export async function servesOthers(): Promise<boolean> {
 
 /** Starts dockerd in its own session with its own log: it outlives this process while others use it. */
 async function startDockerd(
-  dockerd: string,
   origin: string,
   { env, cacheFolder }: FindDockerEngineOptions,
 ): Promise<DockerEngine> {
   mkdirSync(cacheFolder, { recursive: true });
   const logFile = join(cacheFolder, 'dockerd.log');
   const log = openSync(logFile, 'w', 0o600);
-  const child = spawn(dockerd, [], { detached: true, stdio: ['ignore', log, log], env });
+  const child = spawn('dockerd', [], { detached: true, stdio: ['ignore', log, log], env });
   closeSync(log);
   child.unref();
   const died = new AbortController();

@@ -14,7 +14,6 @@ import { SetupError } from './setup-error.ts';
 import { makeOnce } from './tools-cache.ts';
 
 export interface StandIn {
-  readonly java: string;
   /** Holds the jar files. */
   readonly folder: string;
   /** Classes as the JVM keeps them in memory: a start takes a third of the time. */
@@ -53,41 +52,39 @@ export async function ensureStandIn(options: EnsureStandInOptions): Promise<Stan
   const needed = isBuilt ? ['java'] : ['java', 'javac', 'mvn'];
   if (needed.some((program) => findProgram(program, env.PATH) === undefined))
     await installJava(packages, doing);
-  const java = findProgram('java', env.PATH);
-  if (java === undefined) throw new SetupError('Java was installed, but is not on the PATH.', FIX);
-  if (isBuilt)
-    return { java, folder, ...(await archiveOf(java, folder)), origin: `built before, in ${folder}` };
+  if (isBuilt) return { folder, ...(await archiveOf(folder, env)), origin: `built before, in ${folder}` };
   doing('building the stand-in for MongoDB with Maven; takes about half a minute, once per machine', {
     announce: true,
   });
   await makeOnce(folder, (unfinished) => build(unfinished, env));
-  return { java, folder, ...(await archiveOf(java, folder)), origin: `built with Maven, in ${folder}` };
+  return { folder, ...(await archiveOf(folder, env)), origin: `built with Maven, in ${folder}` };
 }
 
 /** The command line, for one file and one port on `host`, by default 127.0.0.1. */
 export function standInCommand(
-  standIn: Pick<StandIn, 'java' | 'folder' | 'archive'>,
+  standIn: Pick<StandIn, 'folder' | 'archive'>,
   file: string,
   port: number,
   host?: string,
 ): { command: string; args: readonly string[] } {
-  const { java, folder, archive } = standIn;
+  const { folder, archive } = standIn;
   const shared = archive === undefined ? [] : [`-XX:SharedArchiveFile=${archive}`];
   const args = [...JVM, ...shared, '-cp', join(folder, '*'), 'switchyard.StandIn', file, String(port)];
   if (host !== undefined) args.push(host);
-  return { command: java, args };
+  return { command: 'java', args };
 }
 
 /**
  * Makes the archive of classes by one start of the program, once per machine. Not while it is built: the JVM uses an
  * archive only with the folder that it was made for. Without an archive the program only starts more slowly.
  */
-async function archiveOf(java: string, folder: string): Promise<Pick<StandIn, 'archive'>> {
+async function archiveOf(folder: string, env: NodeJS.ProcessEnv): Promise<Pick<StandIn, 'archive'>> {
   const archive = `${folder}.jsa`;
   if (existsSync(archive)) return { archive };
   const unfinished = `${archive}.${process.pid}-${randomBytes(4).toString('hex')}`;
-  const { args } = standInCommand({ java, folder }, `${unfinished}.h2`, 0);
-  const run = spawn(java, [`-XX:ArchiveClassesAtExit=${unfinished}`, ...args], {
+  const { command, args } = standInCommand({ folder }, `${unfinished}.h2`, 0);
+  const run = spawn(command, [`-XX:ArchiveClassesAtExit=${unfinished}`, ...args], {
+    env,
     stdio: ['ignore', 'pipe', 'ignore'],
     timeout: ARCHIVE_TIMEOUT_MS,
   });

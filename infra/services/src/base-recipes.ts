@@ -85,8 +85,12 @@ export const BASES = {
     dockerfile: 'mongo.Dockerfile',
     async prepare(kitchen) {
       const { folder } = await ensureStandIn(kitchen);
-      const program = { java: 'java', folder: STAND_IN_FOLDER };
-      const { command, args } = standInCommand(program, STAND_IN_FILE, MONGO_PORT, ALL_ADDRESSES);
+      const { command, args } = standInCommand(
+        { folder: STAND_IN_FOLDER },
+        STAND_IN_FILE,
+        MONGO_PORT,
+        ALL_ADDRESSES,
+      );
       const script = `#!/bin/sh\nexec ${[command, ...args].map((word) => `'${word}'`).join(' ')}\n`;
       return {
         // The folder's name has the hash of the sources in it.

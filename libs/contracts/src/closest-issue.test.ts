@@ -1,8 +1,12 @@
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { chatCompletionRequest, completionRequest, embeddingsRequest, fromZodError } from './index.ts';
 
 const chat = { model: 'local/chat', messages: [{ role: 'user', content: 'hi' }] };
 const saying = (content: unknown) => ({ ...chat, messages: [{ role: 'user', content }] });
+const toolRequest = z.object({
+  choice: z.union([z.enum(['none', 'auto']), z.object({ type: z.literal('function'), name: z.string() })]),
+});
 const embed = (input: unknown) => ({ model: 'local/embed', input });
 
 test.each([
@@ -30,6 +34,8 @@ test.each([
   [embeddingsRequest, embed(['a', '']), 'input.1', 'expected string to have >=1 characters'],
   [embeddingsRequest, embed([[1], [-1]]), 'input.1.0', 'expected number to be >=0'],
   [embeddingsRequest, embed(5), 'input', 'Invalid input'],
+  [toolRequest, { choice: 'all' }, 'choice', 'expected one of "none"|"auto"'],
+  [toolRequest, { choice: { type: 'function' } }, 'choice.name', 'expected string'],
 ])(
   'a wrong value of several possible types is refused with its own limit: %#',
   (schema, body, param, message) => {

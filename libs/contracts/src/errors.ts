@@ -412,7 +412,9 @@ export function toErrorBody(error: ServiceError, requestId: string): ErrorBody {
 function closestIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code !== 'invalid_union') return issue;
   const ofOptions = issue.errors.flatMap(([first]) => (first ? [closestIssue(first)] : []));
-  const ofItsType = ofOptions.filter(({ code, path }) => code !== 'invalid_type' || path.length > 0);
+  const isWithin = ofOptions.some(({ path }) => path.length > 0);
+  const isOtherType = (code: string) => code === 'invalid_type' || (code === 'invalid_value' && isWithin);
+  const ofItsType = ofOptions.filter(({ code, path }) => path.length > 0 || !isOtherType(code));
   const inner = ofItsType.find(({ code }) => code !== 'invalid_type') ?? ofItsType[0];
   const isClear = inner && (inner.code !== 'invalid_type' || ofItsType.length === 1);
   return isClear ? { ...inner, path: [...issue.path, ...inner.path] } : issue;

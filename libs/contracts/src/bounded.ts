@@ -42,7 +42,19 @@ export function textOrList<E extends z.ZodType>(
     .meta({ anyOf: [{ type: 'string' }, jsonSchemaOf(list)] });
 }
 
-/** A text, or an object of any content, which is not looked at: `z.record` takes a second for 500,000 entries. */
+const ANY_OBJECT = { type: 'object', propertyNames: { type: 'string' }, additionalProperties: {} } as const;
+
+/** An object of any content, which is not looked at: `z.record` takes a second for 500,000 entries. */
+export function anyObject(): z.ZodType<Record<string, unknown>> {
+  return z
+    .any()
+    .superRefine((value, ctx) => {
+      if (!isObject(value)) refuse(ctx, { code: 'invalid_type', expected: 'record' });
+    })
+    .meta(ANY_OBJECT);
+}
+
+/** A text, or an object of any content. */
 export function textOrObject(): z.ZodType<string | Record<string, unknown>> {
   return z
     .any()
@@ -50,12 +62,7 @@ export function textOrObject(): z.ZodType<string | Record<string, unknown>> {
       if (typeof value !== 'string' && !isObject(value))
         refuse(ctx, { code: 'custom', message: 'must be a text or an object' });
     })
-    .meta({
-      anyOf: [
-        { type: 'string' },
-        { type: 'object', propertyNames: { type: 'string' }, additionalProperties: {} },
-      ],
-    });
+    .meta({ anyOf: [{ type: 'string' }, ANY_OBJECT] });
 }
 
 /** A map of `min` to `max` entries. They are checked and stay as they are: `element` transforms nothing. */

@@ -1,7 +1,7 @@
 // POST /v1/messages and POST /v1/messages/count_tokens: Anthropic's Messages API. The request is checked here in full,
 // since the model-router translates it to chat: an unsupported field or block is refused by name.
 import { z } from 'zod';
-import { boundedList, textOrList } from './bounded.ts';
+import { anyObject, boundedList, textOrList } from './bounded.ts';
 import { CHAT_MESSAGES_MAX, CHAT_TOOLS_MAX, CONTENT_PARTS_MAX } from './chat.ts';
 import { dollars } from './dollars.ts';
 import { modelChoice, modelRequest } from './model-choice.ts';
@@ -71,7 +71,7 @@ const toolUseBlock = z.looseObject({
   type: always('tool_use'),
   id: z.string().min(1).describe('Id of the call, for its result'),
   name: z.string().min(1).describe('Name of the tool'),
-  input: z.record(z.string(), z.unknown()).describe('Arguments of the call'),
+  input: anyObject().describe('Arguments of the call'),
   cache_control: cacheControl,
 });
 
@@ -134,7 +134,7 @@ const tool = z.looseObject({
     .describe('custom, the default'),
   name: z.string().min(1).describe('Name of the tool'),
   description: z.string().nullish().describe('What the tool does, and when to use it'),
-  input_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of the arguments'),
+  input_schema: anyObject().describe('JSON Schema of the arguments'),
   strict: z.boolean().nullish().describe('Arguments must match the schema exactly'),
   cache_control: cacheControl,
 });
@@ -184,7 +184,7 @@ const outputConfig = z.strictObject({
   format: z
     .strictObject({
       type: always('json_schema'),
-      schema: z.record(z.string(), z.unknown()).describe('JSON Schema'),
+      schema: anyObject().describe('JSON Schema'),
     })
     .nullish()
     .describe('JSON Schema of the answer'),

@@ -1,7 +1,7 @@
 // POST /v1/responses: OpenAI's Responses, without its state. The router translates it to and from chat, except for a maker
 // that speaks it; members of items are checked there, where they are read.
 import { z } from 'zod';
-import { boundedList, boundedMap } from './bounded.ts';
+import { anyObject, boundedList, boundedMap } from './bounded.ts';
 import { CHAT_MESSAGES_MAX, CHAT_TOOLS_MAX, CONTENT_PARTS_MAX, chatCompletionRequest } from './chat.ts';
 import { dollars } from './dollars.ts';
 import { modelChoice, modelRequest, refusedField } from './model-choice.ts';
@@ -45,7 +45,7 @@ const tool = z.looseObject({
     ),
   name: z.string().optional().describe('The function’s name'),
   description: z.string().nullish().describe('What it does'),
-  parameters: z.record(z.string(), z.unknown()).nullish().describe('JSON Schema of its arguments'),
+  parameters: anyObject().nullish().describe('JSON Schema of its arguments'),
   strict: z.boolean().nullish().describe('Whether the arguments must match the schema'),
 });
 
@@ -58,7 +58,7 @@ const textFormat = z.looseObject({
   type: z.string().describe('text, json_object or json_schema'),
   name: z.string().optional().describe('Name of the schema'),
   description: z.string().nullish().describe('What the answer is for'),
-  schema: z.record(z.string(), z.unknown()).optional().describe('JSON Schema of the answer'),
+  schema: anyObject().optional().describe('JSON Schema of the answer'),
   strict: z.boolean().nullish().describe('Whether the answer must match the schema'),
 });
 

@@ -349,7 +349,7 @@ describe('placement', () => {
     expect(await testAgent.ask('start', id)).toMatchObject({ status: 'running' });
     const created = () => create().then(({ status }) => status, String);
     await expect.poll(created, { timeout: HEARD_MS_MAX }).toBe('running');
-    await expect(order('cordon', 'host_nobody')).rejects.toThrow('no host host_nobody is heard');
+    await expect(order('cordon', 'host_nobody')).rejects.toThrow('host host_nobody is unknown');
     await expect(order('cordon')).rejects.toThrow('usage');
     await expect(order('paint', host)).rejects.toThrow('usage');
   }, 300_000);

@@ -134,7 +134,7 @@ test('actor, type and time filter', async () => {
   await expect(read({ from: to, to: from }, org)).rejects.toMatchObject({ param: 'from' });
 });
 
-test('lines that were written while billing was down are there when it is back', async () => {
+test('events published while billing was down have lines once it is back', async () => {
   await billing.stop();
   await installation.client.publish(keyCreated('key_later', { org: 'org_later', minute: 30 }));
   billing = await installation.startBilling();

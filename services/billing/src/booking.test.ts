@@ -1,4 +1,4 @@
-// What readers see while batches are in progress.
+// Reads while batches are in progress.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { driftOf, orgWindow } from './audit/org-window.ts';
 import { startBooking, storeInTurn } from './fixtures/booking.ts';

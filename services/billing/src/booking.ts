@@ -170,6 +170,6 @@ function report(error: unknown, failures: number, logger: Logger): void {
   else
     logger.error(
       { alarm: 'booking_failed', err: error, failures },
-      'events could not be booked; nothing is lost, it is tried again',
+      'events could not be booked; nothing is lost, retrying',
     );
 }

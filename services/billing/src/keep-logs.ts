@@ -1,4 +1,4 @@
-// The owner of the first partition removes what is past its retention: logs, lines of the audit log, alerts of budgets.
+// The owner of the first partition removes data past its retention: logs, lines of the audit log, alerts of budgets.
 import { AUDIT_LOG_DAYS } from '@switchyard/contracts';
 import { passed } from '@switchyard/service';
 import type { PartitionDeps } from './partition-deps.ts';
@@ -29,9 +29,9 @@ export async function keepLogs({ store, logDays, clock, logger, signal }: KeepLo
       await answered(store.alerts.deleteMany(ended));
       const before = logsEndBefore(now, logDays);
       const rows = logDays === 0 ? 0 : await removeLogsBefore(store, before, signal);
-      if (rows > 0) logger.info({ rows, before }, 'logs that were too old have been removed');
+      if (rows > 0) logger.info({ rows, before }, 'old logs were removed');
     } catch (error) {
-      logger.warn({ err: error }, 'old logs could not be removed; it is tried again in an hour');
+      logger.warn({ err: error }, 'old logs could not be removed; retrying in an hour');
     }
     await passed(SWEEP_EVERY_MS, clock, signal);
   }

@@ -24,7 +24,7 @@ export async function logRefusals(deps: LogRefusalsDeps): Promise<void> {
       await eachBatch(await ensureRefusalsConsumer(bus), deps, (messages) => logBatch(messages, deps));
     } catch (error) {
       if (signal.aborted) return;
-      logger.warn({ err: error }, 'refused calls could not be logged; it is tried again');
+      logger.warn({ err: error }, 'refused calls could not be logged; retrying');
       await passed(AGAIN_MS, systemClock, signal);
     }
 }

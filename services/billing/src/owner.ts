@@ -68,7 +68,7 @@ export async function ownPartition(deps: OwnerDeps): Promise<void> {
     register(host, { bus, store, partition, progress, accounts, records, watch, clock });
     deps.onWatch(watch);
     const admitting = opened.admit(over).catch((error: unknown) => {
-      logger.error({ err: error }, 'the budgets could not be opened; another instance may');
+      logger.error({ err: error }, 'opening the budgets failed; the partition is returned');
       failed.abort();
     });
     logger.info({ lease: partition.lease, layout: partition.layout.epoch }, 'the partition is ours');

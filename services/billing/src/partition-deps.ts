@@ -1,4 +1,4 @@
-// What the modules of one partition depend on. Each lists the names that it uses.
+// Dependencies of the modules of one partition. Each lists those that it uses.
 import type { Bus } from '@switchyard/bus';
 import type { Clock, Logger } from '@switchyard/service';
 import type { Partition } from './partitions/partition.ts';

@@ -1,4 +1,4 @@
-// The README lists what billing serves and owns; this holds the lists to the code.
+// The README lists what billing serves and owns; this compares them with the code.
 import { readFileSync } from 'node:fs';
 import { OPERATIONS, USAGE_GROUPS } from '@switchyard/contracts';
 import { MongoClient } from 'mongodb';

@@ -68,7 +68,7 @@ async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
     return await answered(answer, ANSWER_MS_MAX);
   } catch (cause) {
     if (!AWAY.some((kind) => cause instanceof kind)) throw cause;
-    throw new ServiceError('service_unavailable', 'usage and logs are away for a moment: try again', {
+    throw new ServiceError('service_unavailable', 'Billing is unavailable. Retry later.', {
       cause,
       retryAfterS: RETRY_AFTER_S,
     });

@@ -305,7 +305,7 @@ describe('a video', () => {
   test.each([
     ['after its charge', false],
     ['before its charge', true],
-  ])('that fails is that and a refund, which add up to nothing; the refund %s', async (_when, first) => {
+  ])('that fails is a charge and a refund that cancel out; the refund %s', async (_when, first) => {
     const org = `org_refund_${first}`;
     const id = `vid_2${first}`;
     const events = [videoCharged(id, 800_000_000n, { org }), videoRefunded(id, 800_000_000n, { org })];

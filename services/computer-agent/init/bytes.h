@@ -7,6 +7,6 @@ struct bytes {
   size_t size, capacity;
 };
 
-// Returns 0, and appends nothing, when there is no memory.
+// Returns 0 and appends nothing when out of memory.
 int append(struct bytes *to, const void *data, size_t size);
 void empty(struct bytes *bytes);

@@ -335,7 +335,7 @@ void leftover_on_output(struct source *source, int64_t now_us) {
     if (count < 0) break;
     taken += (size_t)count;
   }
-  // EPOLLONESHOT keeps it quiet until then. All leftovers resume together, so that many wake the init no more than one.
+  // EPOLLONESHOT keeps it quiet until then. All leftovers resume together, so many wake the init as often as one.
   leftover->resume_ms = (now_us / 1000 / LEFTOVER_PAUSE_MS + 1) * LEFTOVER_PAUSE_MS;
 }
 
@@ -351,7 +351,7 @@ static void on_start_failure(struct exec *exec, const struct report *report, int
     snprintf(text, sizeof text, "the working directory cannot be entered: %s", strerror(report->value));
     finish_with_failure(exec, "bad_cwd", text, now_us);
   } else if (report->stage == STAGE_SHELL && report->value == E2BIG) {
-    finish_with_failure(exec, "too_big", "command and environment are too big together", now_us);
+    finish_with_failure(exec, "too_big", "command and environment together are too big", now_us);
   } else if (report->stage == STAGE_SHELL) {
     snprintf(text, sizeof text, "the image has no shell that starts: %s", strerror(report->value));
     finish_with_failure(exec, "no_shell", text, now_us);
@@ -369,7 +369,7 @@ static void on_supervisor_lost(struct exec *exec, int64_t now_us) {
   if (exec->killing) return; // the tick continues killing and finishes the exec
   if (exec->status_known) finish(exec, now_us);
   else if (!exec->command || kill(exec->command, 0) < 0)
-    finish_with_failure(exec, "lost", "the process that watched the command was killed; its exit code is not known", now_us);
+    finish_with_failure(exec, "lost", "the supervisor of the command was killed; the exit code is unknown", now_us);
 }
 
 void exec_on_reports(struct exec *exec, int64_t now_us) {

@@ -42,7 +42,7 @@ static _Noreturn void die(const char *what) {
   exit(1);
 }
 
-// The agent takes the socket as soon as it sees it, so it gets its name only once it listens.
+// The agent takes the socket as soon as it appears, so it appears only once it listens.
 static int listen_on(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   int length = snprintf(address.sun_path, sizeof address.sun_path, "%s.new", path);

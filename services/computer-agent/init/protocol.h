@@ -30,7 +30,7 @@
 //     X  its end, after all output: u32 status (as waitpid gives it), u32 flags, u64 bytes written in all, u64 duration_us
 //     F  it could not be started, or its end is unknown: a code\0 and a message\0
 //     L  answer to L: for each exec '+' (running) or '-' (finished), or '*' and '=' if its result is kept, then id\0
-//     M  answer to M: for each path u32 size, or UINT32_MAX if it cannot be read, and so many bytes
+//     M  answer to M: for each path u32 size, or UINT32_MAX if unreadable, and that many bytes
 //   and for streams:
 //     d  bytes out of the stream
 //     g  u32 further bytes that the agent may send; the first grant means that the stream is open

@@ -35,10 +35,10 @@ struct stream {
 
   char *in; // from the agent, a ring of STREAM_WINDOW_BYTES; NULL while empty
   size_t in_start, in_size;
-  uint32_t granted; // what the agent may send beyond what is in `in`
+  uint32_t granted; // bytes the agent may send beyond those in `in`
   int in_ended, in_shut, broken;
 
-  uint64_t credit; // what the agent takes
+  uint64_t credit; // bytes it takes
   int out_ended, looked_last;
 };
 
@@ -200,7 +200,7 @@ static void start_terminal(struct stream *stream, uint16_t columns, uint16_t row
   grant(stream, STREAM_WINDOW_BYTES);
 }
 
-// --- what the agent asks for -----------------------------------------------------------------------------------------
+// --- requests of the agent -------------------------------------------------------------------------------------------
 
 int stream_open(struct connection *connection, uint32_t channel, const char *payload, uint32_t size, int64_t now_us) {
   struct {

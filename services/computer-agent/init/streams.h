@@ -9,7 +9,7 @@
 
 // A browser opens six connections for one page.
 #define STREAMS_MAX 128
-// Bytes of one stream that an agent may send before they were passed on.
+// Bytes of one stream that an agent may send before they are passed on.
 #define STREAM_WINDOW_BYTES (128 * 1024)
 // So that one stream does not delay the others.
 #define STREAM_FRAME_BYTES_MAX (32 * 1024)

@@ -20,8 +20,8 @@
 #include "process_tree.h"
 
 #define WORKSPACE "/workspace"
-// Under memory pressure the kernel kills a command before the init. Hardly more than the init's 0: a command that lowers
-// its own must not outlive those of other computers.
+// Under memory pressure the kernel kills a command before the init. Just above the init's 0: a command that lowers
+// its own score must not outlive those of others.
 #define COMMAND_OOM_SCORE "10"
 
 // A statically linked shell of the standard image, which starts in two thirds of the time.

@@ -71,7 +71,7 @@ test.each(['killed', 'removed'] as const)(
   },
 );
 
-test('a container that is paused: its computer stops in the next round and may be started again', async () => {
+test('a paused container: its computer stops in the next round and may be started again', async () => {
   const { id } = await testAgent.create();
   await testAgent.exec(id, 'echo kept > file');
   const running = testAgent.exec(id, 'touch begun; exec sleep 1000');
@@ -79,12 +79,12 @@ test('a container that is paused: its computer stops in the next round and may b
   await (await containerOf(id)).pause();
   await testAgent.agent.reconciler.reconcile();
   expect(await testAgent.record(id)).toMatchObject({ state: 'stopped', stop_reason: 'exited', minutes: 1 });
-  expect(await running).toMatchObject({ exit_code: 128 + constants.signals.SIGTERM }); // the engine lets it go on to end
+  expect(await running).toMatchObject({ exit_code: 128 + constants.signals.SIGTERM }); // resumed by the engine to end
   await testAgent.ask('start', id);
   expect((await testAgent.exec(id, 'cat file')).stdout).toBe('kept\n');
 });
 
-test('files of which the mounts are taken away while the computer runs: they are back with the next look', async () => {
+test('files whose mounts are removed while the computer runs: mounted again in the next round', async () => {
   const { id } = await testAgent.create();
   await testAgent.exec(id, 'echo kept > file');
   const { files } = await diskOf(testAgent.dataFolder, id);

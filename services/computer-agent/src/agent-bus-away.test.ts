@@ -42,7 +42,7 @@ test('for an hour: a minute of it is billed', async () => {
   const { id } = await testAgent.create();
   const running = testAgent.exec(id, 'sleep 1000'); // keeps the computer busy
   running.catch(() => {});
-  await testAgent.exec(id, 'true'); // the first is on when the second has answered
+  await testAgent.exec(id, 'true'); // the first runs when the second has answered
   await testAgent.pass(10_000);
   testAgent.clock.advance(3_600_000); // no heartbeat is heard
   await testAgent.agent.heartbeat.beat();
@@ -51,7 +51,7 @@ test('for an hour: a minute of it is billed', async () => {
   expect((await testAgent.record(id))?.minutes).toBe(2);
 });
 
-test('killed when a minute ends: it is charged once, the computer runs on, its commands are taken again', async () => {
+test('killed when a minute ends: it is charged once, the computer runs on, commands work again', async () => {
   const { id } = await testAgent.create();
   await testAgent.pass(30_000);
   const [computer] = testAgent.agent.computers.all().filter((one) => one.id === id);
@@ -81,13 +81,13 @@ async function endedWhileAway(): Promise<string> {
   await testAgent.docker.getContainer(container!).kill();
   await expect.poll(() => computer!.changing, { timeout: 20_000, interval: 1 }).toBe(true);
   await computer!.settled();
-  testAgent.clock.advance(20_000); // its end is tried again, and a minute would have ended
+  testAgent.clock.advance(20_000); // its end is retried, and a minute would have ended
   await computer!.settled();
   await installation.nats.restart();
   return id;
 }
 
-test('a computer that ends by itself meanwhile: it is billed to that moment, however late its end can be written', async () => {
+test('a computer that ends by itself meanwhile is billed to that moment, however late that is recorded', async () => {
   const id = await endedWhileAway();
   const end = async () => {
     await testAgent.pass(1_000);

@@ -47,7 +47,7 @@ async function chargedBy(id: string, run = 1): Promise<number> {
   return minutes.length;
 }
 
-describe('the wall clock set while an agent is there', () => {
+describe('the wall clock set while an agent runs', () => {
   test.each([
     ['a day forwards', DAY_MS],
     ['a day backwards', -DAY_MS],
@@ -70,7 +70,7 @@ describe('the wall clock set while an agent is there', () => {
     ]);
   });
 
-  test('to and fro within one minute: no minute is lost, and none is made', async () => {
+  test('back and forth within one minute: no minute is lost or added', async () => {
     const clock = new FakeClock(NOON);
     await agentAt(clock);
     const { id } = await testAgent.create();
@@ -83,7 +83,7 @@ describe('the wall clock set while an agent is there', () => {
   });
 });
 
-describe('the wall clock set, and the agent started again', () => {
+describe('the wall clock set, and the agent restarted', () => {
   test.each([
     ['forwards', HOUR_MS, { least: 2, most: 2 + Math.ceil((ANCHOR_AGE_MS_MAX + 5_000) / MINUTE_MS) }],
     ['backwards', -HOUR_MS, { least: 1, most: 2 }], // the time since the last minute's end is free
@@ -93,7 +93,7 @@ describe('the wall clock set, and the agent started again', () => {
     const { id } = await first.create();
     await first.pass(70_000);
     clock.step(step);
-    await first.pass(10_000); // heard, by the clock as it is now
+    await first.pass(10_000); // heard, by the changed clock
     await first.agent.stop();
     clock.advance(5_000);
     const next = await agentAt(clock, first.dataFolder);
@@ -121,7 +121,7 @@ describe('the wall clock set, and the agent started again', () => {
   });
 });
 
-test('a run of no time at all costs a minute, and so does the next one', async () => {
+test('a run of zero length costs a minute, and so does the next one', async () => {
   const clock = new FakeClock(NOON);
   await agentAt(clock);
   const { id } = await testAgent.create();

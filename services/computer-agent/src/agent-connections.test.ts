@@ -120,7 +120,7 @@ test('a stop ends connections and terminals, and says so; a stopped computer tak
   await expect(toTerminal(id, openBody())).rejects.toMatchObject({ code: 'computer_not_running' });
 });
 
-test('a deletion ends a connection, and an unknown computer has none', async () => {
+test('a deletion ends a connection; an unknown computer refuses one', async () => {
   const id = await createWithServer();
   const { body } = await toPort(id, PORT, openBody());
   const end = Array.fromAsync(body).catch((error: unknown) => error);
@@ -136,7 +136,7 @@ test('a port without a listener is an error for the caller, and the computer idl
   await testAgent.recordWhen(id, ({ state }) => state === 'stopped');
 });
 
-test('a terminal shows what is typed, takes its size in between, and ends with its shell’s exit code', async () => {
+test('a terminal echoes its input, accepts a new size, and ends with its shell’s exit code', async () => {
   const id = await create();
   const typed = openBody();
   const { body, end } = await toTerminal(id, typed);
@@ -147,7 +147,7 @@ test('a terminal shows what is typed, takes its size in between, and ends with i
   expect(hostTerminalEnd.parse(await end)).toEqual({ exit_code: 4 });
 });
 
-test('a caller that goes away takes all that its terminal had started with it', async () => {
+test('a caller’s disconnect ends everything that its terminal started', async () => {
   const id = await create();
   const gone = new AbortController();
   const typed = openBody();

@@ -31,7 +31,7 @@ const minutesOf = (id: string) =>
 const untilStopped = (id: string, run = 1) =>
   agents.installation.events.until('stopped', (event) => event.id === `${id}:${run}:stopped`);
 
-/** Of a computer of which the first run has stopped. */
+/** For a computer whose first run has stopped. */
 async function expectSettled(record: ComputerRecord, minutes: string[]): Promise<void> {
   await untilStopped(record.id);
   expect(minutesOf(record.id)).toEqual(minutes);
@@ -48,7 +48,7 @@ async function expectTakenBack({ id, container }: ComputerRecord, next: TestAgen
 
 const NOON = Date.parse('2026-11-21T12:00:00Z');
 
-/** Creates a computer at noon and kills its agent so much later. Returns the record that the agent left. */
+/** Creates a computer at noon and kills its agent later. Returns the record that the agent left. */
 async function createAndKill(laterMs = 0, change: Partial<ComputerRecord> = {}): Promise<ComputerRecord> {
   const doomed = await startDoomed(NOON);
   const { id } = await doomed.host.create(change);
@@ -82,7 +82,7 @@ async function openDeafSocket({ container }: ComputerRecord, until?: Promise<voi
   return server;
 }
 
-test('a command after a crash waits for its own computer, and for no other one that is slow to answer', async () => {
+test('a command after a crash waits for its own computer only, not for a slow other one', async () => {
   const doomed = await startDoomed(NOON);
   const { id: quick } = await doomed.host.create();
   const { id: slow } = await doomed.host.create();
@@ -106,7 +106,7 @@ test('a command after a crash waits for its own computer, and for no other one t
   }
 });
 
-test('a computer with an idle time of its own keeps it after a crash', async () => {
+test('a computer keeps its own idle time after a crash', async () => {
   const { id } = await createAndKill(30_000, { idle_stop_minutes: 4 });
   const next = await agents.startSuccessor(NOON + 31_000);
   await next.pass(209_999); // the second without an agent does not count
@@ -117,7 +117,7 @@ test('a computer with an idle time of its own keeps it after a crash', async () 
 });
 
 describe('minutes', () => {
-  test('an init that does not answer a successor at first: it is asked again, and every minute counts', async () => {
+  test('an init that does not answer a successor at first is asked again, and every minute counts', async () => {
     const record = await createAndKill(30_000);
     const { id } = record;
     const socket = await openDeafSocket(record);
@@ -135,7 +135,7 @@ describe('minutes', () => {
     }
   });
 
-  test('an agent killed in the middle of a minute: the next goes on counting where it was', async () => {
+  test('an agent killed in the middle of a minute: the next one continues its count', async () => {
     const { id } = await createAndKill(90_000);
     const next = await agents.startSuccessor(NOON + 95_000);
     expect((await next.record(id))?.minutes).toBe(1);
@@ -164,7 +164,7 @@ describe('minutes', () => {
     await expectSettled((await next.record(record.id))!, ['1:0', '1:1']);
   });
 
-  test('killed in the middle of a stop: finished with the minutes that the stop began with', async () => {
+  test('killed in the middle of a stop: finished with the minutes recorded at its start', async () => {
     const record = newTestRecord('host_unknown', limits);
     const doomed = await startDoomed(NOON, `${record.id}:1:1`);
     await doomed.host.create({ id: record.id });
@@ -180,7 +180,7 @@ describe('minutes', () => {
     await expectSettled(stopped, ['1:0', '1:1']);
   });
 
-  test('an agent away for an hour: one minute of it is billed, and the idle window stood still', async () => {
+  test('an agent away for an hour: one minute is billed, and the idle window does not advance', async () => {
     const { id } = await createAndKill(30_000);
     const next = await agents.startSuccessor(NOON + 3_600_000);
     expect((await next.record(id))?.state).toBe('running');
@@ -190,7 +190,7 @@ describe('minutes', () => {
     await expectSettled(record, ['1:0', '1:1', '1:2']);
   });
 
-  test('a computer that ended while no agent was there is billed until it was last known to run', async () => {
+  test('a computer that ended without an agent is billed until it was last known to run', async () => {
     const { id, container } = await createAndKill(61_000);
     await new Docker().getContainer(container!).remove({ force: true });
     const next = await agents.startSuccessor(NOON + 600_000);
@@ -227,14 +227,14 @@ describe('transitions', () => {
     expect(minutesOf(id)).toEqual(['1:0', '3:0']);
   });
 
-  test('a record that control marked `deleting` without a run is cleared away, free of charge', async () => {
+  test('a record that control marked `deleting` without a run is removed, free of charge', async () => {
     const record = await createAndKill(30_000);
     const deleting = { ...record, state: 'deleting', run: null } as const;
     await agents.installation.computers.put(recordKey(record), deleting);
     await expectTakenBack(record, await agents.startSuccessor(NOON + 40_000));
   });
 
-  test('a container that no record names is removed after a grace', async () => {
+  test('a container that no record names is removed after 30 s', async () => {
     const record = await createAndKill();
     await agents.installation.computers.delete(recordKey(record));
     const next = await agents.startSuccessor(NOON + 1_000);
@@ -304,7 +304,7 @@ describe('the end of an agent', () => {
     expect((await third.exec(id, 'cat file')).stdout).toBe('kept\n');
   });
 
-  test('stop: a computer that is being created then is stopped as well, and leaves no container', async () => {
+  test('stop: a computer being created is stopped as well, and leaves no container', async () => {
     const { id } = newTestRecord('host_unknown', limits);
     const { agent, engine, ours, close } = await openStoppingAgent();
     try {

@@ -86,7 +86,7 @@ describe.skipIf(!canStartTestEngine())('with live-restore', () => {
   }, SETUP_TIMEOUT_MS);
   afterAll(() => engine?.stop());
 
-  test('computers run on and are billed for it; what needs the engine fails, leaves nothing, and works when it is back', async () => {
+  test('computers run on, billed; work that needs the engine fails, leaves nothing, and succeeds later', async () => {
     testAgent = await startAgent(NOON);
     const { id } = await testAgent.create();
     const { id: stopped } = await testAgent.create();
@@ -129,7 +129,7 @@ describe.skipIf(!canStartTestEngine())('with live-restore', () => {
     expect(published(id)).toEqual(['1:created', '1:0', '1:1', '1:2', '1:stopped']);
   });
 
-  test('frozen, it keeps commands from nothing, and who needs it from no answer for longer than its time', async () => {
+  test('a frozen engine blocks no command, and delays operations that need it only until their timeout', async () => {
     testAgent = await startAgent(NOON, 0, { engineAnswerMsMax: FROZEN_ANSWER_MS_MAX });
     const { id } = await testAgent.create();
     const { id: stopped } = await testAgent.create();
@@ -173,7 +173,7 @@ describe.skipIf(!canStartTestEngine())('with live-restore', () => {
     expect((await testAgent.exec(id, 'echo still')).stdout).toBe('still\n');
   });
 
-  test('an agent that starts again as well reaches the inits of computers that ran on', async () => {
+  test('an agent that restarts too reaches the inits of computers that ran on', async () => {
     testAgent = await startAgent(NOON, 1);
     const { id } = await testAgent.create();
     await testAgent.exec(id, 'echo kept > file');
@@ -192,7 +192,7 @@ describe.skipIf(!canStartTestEngine())('without live-restore', () => {
   }, SETUP_TIMEOUT_MS);
   afterAll(() => engine?.stop());
 
-  test('computers are stopped with it, said so at once, billed to that moment, and may be started again', async () => {
+  test('computers stop with it, are reported at once, billed to that moment, and may be started again', async () => {
     testAgent = await startAgent(NOON, 1);
     const { id } = await testAgent.create();
     await testAgent.exec(id, 'echo kept > file');
@@ -225,7 +225,7 @@ describe.skipIf(!canStartTestEngine())('without live-restore', () => {
     expect((await testAgent.exec(id, 'cat file')).stdout).toBe('kept\n');
   });
 
-  test('killed, it leaves computers running and billed; when it is back it ends them, and they are billed to that moment', async () => {
+  test('killed, it leaves computers running, billed; once back, it ends them, billed to that moment', async () => {
     testAgent = await startAgent(NOON);
     const { id } = await testAgent.create();
     await testAgent.pass(70_000);
@@ -240,7 +240,7 @@ describe.skipIf(!canStartTestEngine())('without live-restore', () => {
     expect(published(id)).toEqual(['1:created', '1:0', '1:1', '1:2', '1:stopped']);
   });
 
-  test('agent and engine away together: the computer is found stopped, billed until it was last known to run', async () => {
+  test('agent and engine down together: the computer is stopped, billed until it was last known to run', async () => {
     testAgent = await startAgent(NOON);
     const { id } = await testAgent.create();
     await testAgent.pass(70_000);

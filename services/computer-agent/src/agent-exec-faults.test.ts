@@ -74,7 +74,7 @@ test.each([
   ['kill', 'is ended'],
   ['continue', 'goes on'],
 ] as const)(
-  'a stream of which the agent died, on_disconnect %s: no repeated request, and its command %s',
+  'a stream whose agent died, on_disconnect %s: no repeated request, and its command %s',
   async (onDisconnect, fate) => {
     const { id, asked } = await killDuring('output', 'stream', {
       command: WAITS,

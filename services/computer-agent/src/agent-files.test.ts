@@ -30,7 +30,7 @@ async function createComputer() {
   return testAgent.agent.computers.find('org_test', id);
 }
 
-test('memory of a read is free when the read has ended, while the computer goes on', async () => {
+test('memory of a read is freed when it ends, while the computer runs on', async () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const computer = await createComputer();
@@ -63,12 +63,12 @@ test('a read ends with its computer, and says why', async () => {
   await outcome;
 });
 
-describe('a folder goes with all that is in it,', () => {
+describe('a folder is removed with its content,', () => {
   const NEVER = new AbortController().signal;
   const removeFolder = (computer: Computer, name: string, signal = NEVER) =>
     remove(computer, [name], { recursive: true, execId: randomUUID(), signal });
 
-  test('whatever its name and what links in it point to, and only where that is asked for', async () => {
+  test('whatever its name and link targets, and only with recursive=true', async () => {
     const computer = await createComputer();
     const { id } = computer;
     const names = ['--help', `it's "$HOME" `, 'a\nb'];

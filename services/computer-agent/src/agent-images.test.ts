@@ -94,7 +94,7 @@ async function streamCreation(image: string) {
 const isBegun = (progress: CreationProgress | null) =>
   progress !== null && progress.bytes_done > 0 && progress.bytes_done < MANY_BYTES;
 
-test('how far a pull is shows in the stream and in the record, grows to the end, and is gone when it runs', async () => {
+test('a pull’s progress is in stream and record, never decreases, and is gone once the computer runs', async () => {
   const { letGo } = holdLayers();
   const { id, told, ended } = await streamCreation(await registry.push('slow/seen', { bytes: MANY_BYTES }));
   expect((await testAgent.record(id))?.progress).not.toBeNull(); // a caller that knows the id finds the computer
@@ -133,7 +133,7 @@ test('a creation that pulls nothing reports one line, and its record never has p
   await testAgent.delete(id);
 });
 
-test('one that is deleted in the middle of its pull ends at once, and leaves nothing', async () => {
+test('one deleted during its pull ends at once, and leaves nothing', async () => {
   const pulling = stallLayers();
   const { id, ended } = await streamCreation(await registry.push('slow/deleted', { bytes: MANY_BYTES }));
   await pulling;
@@ -206,7 +206,7 @@ describe('the start of a computer whose image must be pulled again', () => {
   });
 });
 
-test('a computer of such an image runs commands by what is in it, and starts again when its registry is away', async () => {
+test('a computer of such an image runs its programs, and restarts while its registry is down', async () => {
   const image = `${registry.address}/small/shell:latest`;
   await importSmallImage(docker, LOCAL);
   await docker.getImage(LOCAL).tag({ repo: image.replace(/:latest$/, ''), tag: 'latest' });
@@ -239,7 +239,7 @@ test('one that cannot be had is the caller’s error, and nothing of the compute
   expect(await imagesOfRegistryNamed('no/such')).toEqual([]);
 });
 
-test('a caller who goes away ends the pull, and nothing is left', async () => {
+test('a caller’s disconnect ends the pull, and nothing is left', async () => {
   const image = await registry.push('slow/left', { bytes: MANY_BYTES });
   const pulling = stallLayers();
   const record = newTestRecord(testAgent.agent.hostId, defaultLimits(), { image });
@@ -283,7 +283,7 @@ test('an agent that is killed in the middle of a pull leaves nothing: its succes
     expect(installation.events.of('computer.metered').filter(({ data }) => data.computer_id === id)).toEqual(
       [],
     );
-    // The same image can be had afterwards; this one holds no shell, and a computer of it runs all the same.
+    // The same image can be pulled afterwards; it has no shell, and a computer of it runs all the same.
     expect(await successor.create({ image })).toMatchObject({ status: 'running' });
   } finally {
     await successor.close();

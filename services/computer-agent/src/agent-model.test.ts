@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => installation?.stop());
 
 test(
-  'after any calls and faults, record, events, minutes and containers are as the model has them',
+  'after any calls and faults, record, events, minutes and containers match the model',
   async () => {
     const commands = fc.array(anyCommand, { minLength: COMMANDS, maxLength: COMMANDS });
     const property = fc.asyncProperty(commands, async (chosen) => {

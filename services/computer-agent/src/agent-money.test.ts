@@ -111,7 +111,7 @@ async function createWith(minutes: number, agent = testAgent): Promise<string> {
 const stopped = ({ state }: ComputerRecord) => state === 'stopped';
 
 describe('a computer of a limited org', () => {
-  test('holds ten minutes ahead; what it does not use is free when it stops', async () => {
+  test('holds ten minutes ahead; unused ones are released when it stops', async () => {
     till.minutes = 100;
     const { id } = await testAgent.create({}, true);
     await heldSoon(minutesOf(id, 0, MINUTES_AHEAD));
@@ -123,7 +123,7 @@ describe('a computer of a limited org', () => {
     expect([...till.spent]).toEqual(minutesOf(id, 0, 3));
   });
 
-  test('is refused where the first minute does not fit: nothing runs, nothing is charged, nothing is held', async () => {
+  test('is refused if the first minute does not fit: nothing runs, is charged or held', async () => {
     till.minutes = 0;
     await expect(testAgent.create({}, true)).rejects.toMatchObject({ code: 'insufficient_funds' });
     expect(testAgent.agent.computers.all()).toEqual([]);
@@ -137,7 +137,7 @@ describe('a computer of a limited org', () => {
     expect(await testAgent.ask('start', id, true)).toMatchObject({ status: 'running' });
   });
 
-  test('stops when the minutes end that are paid for, files kept, charged for those and no more', async () => {
+  test('stops when its paid minutes end, files kept, charged for those and no more', async () => {
     till.minutes = 3;
     const { id } = await testAgent.create({}, true);
     await testAgent.exec(id, 'echo kept > file');
@@ -189,7 +189,7 @@ describe('a computer of a limited org', () => {
     expect(await testAgent.record(id)).toMatchObject({ state: 'running' });
   });
 
-  test('goes on for the minutes that were granted, while the next is not answered yet', async () => {
+  test('goes on for the granted minutes while the next is not answered yet', async () => {
     const id = await createWith(2);
     await testAgent.pass(MINUTE_MS);
     await agentHasHeard(id);
@@ -198,7 +198,7 @@ describe('a computer of a limited org', () => {
     till.minutes = 6;
     await testAgent.pass(ASK_AGAIN_MS);
     await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, 4));
-    await testAgent.pass(2 * MINUTE_MS); // beyond the two that were paid for at first, within the four that are now
+    await testAgent.pass(2 * MINUTE_MS); // beyond the first two paid minutes, within the four paid now
     expect(await testAgent.record(id)).toMatchObject({ state: 'running' });
     answer.resolve();
     await heldSoon(minutesOf(id, 3, 6));
@@ -241,7 +241,7 @@ describe('a computer of a limited org', () => {
   });
 });
 
-test('nothing is asked for a computer that nothing limits but once in ten minutes', async () => {
+test('an unlimited computer asks billing only once in ten minutes', async () => {
   const { id } = await testAgent.create({}, false);
   await testAgent.pass(MINUTE_MS);
   await expect.poll(() => till.asked).toEqual([minuteOf(id, 10)]);
@@ -253,7 +253,7 @@ test('nothing is asked for a computer that nothing limits but once in ten minute
 });
 
 describe('while billing is away', () => {
-  test('a computer runs on, and is held for when it is back', async () => {
+  test('a computer runs on, and holds once billing is back', async () => {
     const id = await createWith(3);
     till.minutes = 100;
     await till.close();
@@ -262,7 +262,7 @@ describe('while billing is away', () => {
     // Pending requests are answered or have timed out; from then on the clock triggers the next one.
     await expect.poll(() => testAgent.bus.openCalls.outgoing).toBe(0);
     await testAgent.pass(ASK_AGAIN_MS);
-    // The minutes of the time without billing may be held still: who could not give them back lets them run out.
+    // The minutes of the time without billing may still be held: holds that were not released expire.
     const held = expect.arrayContaining(minutesOf(id, 2, 2 + MINUTES_AHEAD));
     await expect.poll(() => [...till.held]).toEqual(held);
     await agentHasHeard(id);
@@ -270,7 +270,7 @@ describe('while billing is away', () => {
     expect(await testAgent.record(id)).toMatchObject({ state: 'running' });
   });
 
-  test('one that is limited does not begin, and one that nothing limits does', async () => {
+  test('a limited one does not begin, and an unlimited one does', async () => {
     await till.close();
     await expect(testAgent.create({}, true)).rejects.toMatchObject({ code: 'service_unavailable' });
     expect(await testAgent.create({}, false)).toMatchObject({ status: 'running' });

@@ -86,7 +86,7 @@ async function letGo(id: string): Promise<void> {
   await expect.poll(() => activityOf(id)).toEqual(expect.any(String));
 }
 
-test('a computer does not stop while a file is on its way, and the idle window begins when it is there', async () => {
+test('a computer does not stop during an upload, and the idle window begins at its end', async () => {
   const id = await create();
   const { body, begun, finish } = inTwoHalves();
   const outcome = upload(id, body);
@@ -133,14 +133,14 @@ async function filesOfLoopDevices(): Promise<string> {
   return stdout;
 }
 
-test('a stopped computer, an unknown one, and another org’s are given nothing', async () => {
+test('a stopped computer, an unknown one, and another org’s get nothing', async () => {
   const id = await create();
   await testAgent.ask('stop', id);
   await expect(upload(id, CONTENT)).rejects.toMatchObject({ code: 'computer_not_running' });
   await expect(upload('cmp_nope', CONTENT)).rejects.toMatchObject({ code: 'computer_not_found' });
 });
 
-test('a caller that goes away in the middle leaves nothing behind, and the computer idle', async () => {
+test('a caller that disconnects midway leaves no file, and the computer idle', async () => {
   const id = await create();
   const { body, begun } = inTwoHalves();
   const gone = new AbortController();

@@ -104,7 +104,7 @@ describe('a creation whose record came along', () => {
     },
   );
 
-  test('and names another org or computer than the wish: the store is asked, which has none', async () => {
+  test('and is of another org or computer: the store is read, which has none', async () => {
     const record = newTestRecord(testAgent.agent.hostId, defaultLimits());
     const made = { record, revision: 1 };
     for (const named of [
@@ -158,7 +158,7 @@ describe('a life', () => {
     expect(chargedMinutes(id)).toEqual(['1:0', '2:0']);
   });
 
-  test('a start of a running and a stop of a stopped computer answer with it as it is', async () => {
+  test('a start of a running and a stop of a stopped computer return it unchanged', async () => {
     const { id } = await testAgent.create();
     const container = (await testAgent.record(id))?.container;
     expect(await testAgent.ask('start', id)).toMatchObject({ status: 'running' });
@@ -208,7 +208,7 @@ describe('a life', () => {
     await expect(testAgent.delete('cmp_nobody')).rejects.toMatchObject({ code: 'computer_not_found' });
   });
 
-  test('a computer of which the files are gone is in error, says so, and can be deleted', async () => {
+  test('a computer whose files are lost is in state `error` and can be deleted', async () => {
     const { id } = await testAgent.create();
     await testAgent.ask('stop', id);
     await rm((await diskOf(testAgent.dataFolder, id)).image);
@@ -278,7 +278,7 @@ describe('minutes', () => {
 });
 
 describe('stopping by itself', () => {
-  test('a computer that gets one short command after the other has its record written each 5 s, the last time included', async () => {
+  test('a computer with many short commands has its activity written every 5 s, the last one too', async () => {
     const { id } = await testAgent.create();
     const lastActivity = async () => Date.parse((await testAgent.record(id))?.last_activity_at ?? '');
     await testAgent.pass(1_000);
@@ -296,12 +296,12 @@ describe('stopping by itself', () => {
     expect(await lastActivity()).toBe(last);
   });
 
-  test('one that becomes busy is said to be within a second, however lately its activity was written', async () => {
+  test('one that becomes busy is recorded as busy within a second, however recent the last write', async () => {
     const { id } = await testAgent.create();
     await testAgent.pass(1_000);
     await testAgent.exec(id, 'true');
     await testAgent.pass(1_000);
-    await testAgent.exec(id, 'true'); // since when it is idle now waits to be written
+    await testAgent.exec(id, 'true'); // its idle time now waits to be written
     await testAgent.pass(1_000);
     const running = testAgent.exec(id, 'touch begun; until [ -e go ]; do sleep 0.01; done');
     await expect.poll(() => testAgent.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
@@ -315,7 +315,7 @@ describe('stopping by itself', () => {
     );
   });
 
-  test('after the idle window, which a command restarts and a look at it does not; it costs the window', async () => {
+  test('after the idle window, which a command restarts and a read does not; the window is charged', async () => {
     const { id } = await testAgent.create();
     await testAgent.pass(90_000);
     await testAgent.exec(id, 'true');
@@ -333,7 +333,7 @@ describe('stopping by itself', () => {
     expect(changes(id)).toEqual(['computer.created', 'computer.stopped(idle)']);
   });
 
-  test('after an idle time of its own, in every run', async () => {
+  test('after its own idle time, in every run', async () => {
     const { id } = await testAgent.create({ idle_stop_minutes: 4 });
     await testAgent.pass(239_999);
     expect((await testAgent.record(id))?.state).toBe('running');
@@ -434,7 +434,7 @@ describe('commands', () => {
     expect(read).toBe(bytes);
   });
 
-  test('a caller that goes away stops its command', async () => {
+  test('a caller’s disconnect stops its command', async () => {
     const { id } = await testAgent.create();
     const gone = new AbortController();
     const running = testAgent.exec(id, 'touch begun; sleep 1000', gone.signal);
@@ -444,7 +444,7 @@ describe('commands', () => {
     await expect.poll(async () => (await testAgent.exec(id, 'pgrep -c sleep')).stdout).toBe('0\n');
   });
 
-  test('output over the limit is cut and said to be', async () => {
+  test('output over the limit is cut, `truncated`', async () => {
     const { id } = await testAgent.create();
     const { stdout, truncated } = await testAgent.exec(id, 'yes | head -c 3000000');
     expect(truncated).toBe(true);

@@ -30,7 +30,7 @@ export const agentConfig = computerLimitsEnv.extend({
   SWITCHYARD_COMPUTER_MBIT_MAX: z.coerce.number().min(1).max(10_000).optional(),
   /**
    * `required`: computers write only to disks of the paid size; a host that cannot mount disks takes no computers.
-   * `auto`: such a host takes them, with folders. `off`: always folders. Only the host's disk limits a folder.
+   * `auto`: such a host takes them, with folders, which only the host's disk limits.
    */
   SWITCHYARD_COMPUTER_DISKS: z.enum(DISK_POLICIES).default('required'),
   /** Cores (and MiB) promised to computers for each one that the host has: most computers idle most of the time. */

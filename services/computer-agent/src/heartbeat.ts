@@ -34,7 +34,7 @@ export class Heartbeat {
   /** Sends a heartbeat now and every second; resolves after the first. */
   async start(): Promise<void> {
     const { clock, logger } = this.#deps;
-    const failed = 'the heartbeat was not heard';
+    const failed = 'the heartbeat failed';
     await this.beat().catch((error: unknown) => logger.warn({ err: error }, failed));
     this.#beats = repeat({ everyMs: HEARTBEAT_MS, clock, logger, failed }, () => this.beat());
   }

@@ -1,4 +1,4 @@
-// What this host serves on the bus, and by whom: the only wiring list.
+// All handlers of this host's subjects: the only wiring list.
 import type { ServiceHost } from '@switchyard/bus';
 import { hostSubject } from '@switchyard/contracts';
 import { streamCreation } from './operations/computer-create-stream.ts';

@@ -40,7 +40,7 @@ const COMMANDS_FINISH_MS = 5_000;
 /** Computers that take longer to recover do not delay the heartbeat, and so the billing, of the others. */
 const RECOVERY_MS_MAX = 10_000;
 
-/** Preparing a host on which the image is there takes about a second. */
+/** Preparing a host that has the image takes about a second. */
 const PREPARE_MS = 4_000;
 
 interface AgentOptions {

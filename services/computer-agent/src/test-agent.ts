@@ -58,7 +58,7 @@ export interface TestInstallation {
   readonly placements: Bucket<ComputerPlacement>;
   readonly computers: Bucket<ComputerRecord>;
   readonly events: EventLog;
-  /** For an agent, with its programs compiled already. */
+  /** For an agent, with its init compiled already. */
   newDataFolder(): Promise<string>;
   stop(): Promise<void>;
 }
@@ -96,7 +96,7 @@ export interface TestAgentOptions {
   /** Data folder of an earlier agent that this one succeeds. */
   readonly dataFolder?: string;
   readonly clock?: FakeClock;
-  /** Another engine than the machine's. Its bridge is taken to be here: no test of it is about the firewall. */
+  /** Another engine than the machine's. Its bridge counts as present: no such test covers the firewall. */
   readonly docker?: Docker;
   /** As in `ComputerHostOptions`. */
   readonly engineAnswerMsMax?: number;
@@ -268,7 +268,7 @@ async function recordWhen(
     clearTimeout(late);
     watch.stop();
   }
-  throw new Error(`the record of ${key} did not become as awaited; it is ${JSON.stringify(last)}`);
+  throw new Error(`the record of ${key} did not match in time: ${JSON.stringify(last)}`);
 }
 
 /** Paths of the disk of a computer that runs or has just stopped. */

@@ -102,7 +102,7 @@ describe('an org', () => {
     await setOrg({ billing: 'prepaid', monthly_limit: null });
     await expect(take('req_before', 1n)).rejects.toMatchObject({
       ...{ code: 'insufficient_funds', status: 402 },
-      message: 'The credits do not cover this call: $0 are left. Ask the operator to grant credits.',
+      message: 'The credits do not cover this call: $0 is left. Ask the operator to grant credits.',
     });
     const credit = await grant(0.00000005);
     expect(credit).toMatchObject({
@@ -135,7 +135,7 @@ describe('an org', () => {
     await expect(credits({ after: 'crd_none' })).rejects.toMatchObject({ param: 'after' });
   });
 
-  test('has the credits that it was granted while it paid afterwards', async () => {
+  test('has the credits that it was granted while postpaid', async () => {
     await setOrg({ billing: 'prepaid', monthly_limit: null });
     await grant(0.00000001);
     expect(await take('req_b1', 10n)).toMatchObject({ granted_nano: '10' });

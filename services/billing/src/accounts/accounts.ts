@@ -101,7 +101,7 @@ export class Accounts {
     if (failed) throw failed.reason;
   }
 
-  /** Resolves when the holds are restored that other calls restore now. */
+  /** Resolves when restores in progress have ended. */
   async restored(): Promise<void> {
     await Promise.all(this.#restoring);
   }
@@ -135,7 +135,7 @@ export class Accounts {
     for (const { _id, org, key, cost, at, credit } of rows) {
       const kept = this.#kept.get(org);
       const budget = kept?.budget;
-      // By its own terms: the org may pay afterwards at the moment, and in advance again later.
+      // By the budget's terms: the org may be postpaid now and prepaid again later.
       if (credit && kept?.terms === PREPAID) kept.budget.setLimit(kept.budget.limit + credit.amount);
       const keys = key === null ? [] : [...makersOf(key), key];
       for (const one of [budget, ...keys.map((id) => this.#kept.get(`${org}/${id}`)?.budget)])
@@ -178,7 +178,7 @@ export class Accounts {
       refusal: ({ limit, spent }) =>
         new ServiceError(
           'insufficient_funds',
-          `The credits do not cover this call: $${formatDollars(limit - spent)} are left. Ask the operator to grant credits.`,
+          `The credits do not cover this call: $${formatDollars(limit - spent)} is left. Ask the operator to grant credits.`,
         ),
     };
   }
@@ -198,7 +198,7 @@ export class Accounts {
 
 function exceeded(whose: string, interval: string, { limit, spent, window }: Budget): ServiceError {
   const until = new Date(window.end).toISOString();
-  const message = `this call does not fit in the limit of ${whose}: $${formatDollars(spent)} of $${formatDollars(limit)} are spent in the ${interval} that ends at ${until}`;
+  const message = `this call does not fit in the limit of ${whose}: $${formatDollars(spent)} of $${formatDollars(limit)} is spent in the ${interval} that ends at ${until}`;
   return new ServiceError('budget_exceeded', message, {
     details: { limit: formatDollars(limit), spent: formatDollars(spent), interval, ends_at: until },
   });

@@ -51,7 +51,7 @@ test('a budget that is first read after an interrupted batch includes the rows m
   await cut.promise;
 
   const asked = accounts.limitsOf(ORG, 'key_1');
-  await expect(asked, 'for as long as the sums are not whole').rejects.toMatchObject({
+  await expect(asked, 'while the sums are incomplete').rejects.toMatchObject({
     ...{ code: 'service_unavailable', retryAfterS: 1 },
   });
   away = false;
@@ -84,7 +84,7 @@ test('a budget whose month ends while it is read begins the next month with noth
   await stop();
 }, 120_000);
 
-test('holds are restored each as soon as its limits are known, and all of them although one is refused', async () => {
+test('each hold is restored once its limits are known, also when another one is refused', async () => {
   const { client, database } = installation;
   const { accounts, stop } = await startBooking({ bus: client.bus, store: database.store });
   const [limit] = await vi.waitFor(() => accounts.limitsOf(ORG, 'key_1'), { timeout: 60_000 });

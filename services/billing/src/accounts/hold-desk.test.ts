@@ -161,7 +161,7 @@ describe('a hold that lasts', () => {
   });
 });
 
-describe('what was settled', () => {
+describe('a settled cost', () => {
   test('counts once, whether it is booked before or after the settlement', () => {
     const limit = limitOf(100n);
     for (const bookedFirst of [true, false]) {
@@ -178,7 +178,7 @@ describe('what was settled', () => {
     expect(limit.budget.held).toBe(0n);
   });
 
-  test('and is not booked in time still counts, until it is booked or dropped', () => {
+  test('that is not booked in time counts until it is booked or dropped', () => {
     const limit = limitOf(100n);
     const [late, lost] = [ask([limit], 20n).call, ask([limit], 30n).call];
     for (const call of [late, lost]) desk.settle(call, call, 20n);
@@ -193,7 +193,7 @@ describe('what was settled', () => {
     expect([limit.budget.available, desk.overdue]).toEqual([80n, []]);
   });
 
-  test('and is overdue takes no place among the minutes of its computer', async () => {
+  test('that is overdue takes no place among its computer’s minutes', async () => {
     const limit = limitOf(10_000n);
     const minute = (index: number) => ({
       ...{

@@ -10,7 +10,7 @@ export const HOLD_WAIT_MS_MAX = 10_000;
 export const HOLD_LEASE_MS = 6_000;
 /** A settled cost whose event is not booked after this long is overdue: the event may have been lost. */
 export const SETTLED_MS_MAX = 120_000;
-/** Minutes of a computer that may be held or on the way to the ledger: those of its run, and as many of runs that end. */
+/** Minutes of a computer that may be held or unbooked: those of its run, and as many of ending runs. */
 export const COMPUTER_MINUTES_MAX = 2 * MINUTES_AHEAD;
 
 /** A budget, and the error for a call that the budget refuses. */

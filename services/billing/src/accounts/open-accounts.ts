@@ -43,7 +43,7 @@ export function openAccounts(deps: OpenAccountsDeps): OpenedAccounts {
   };
   const sweep = async () => {
     const calls = desk.sweep();
-    if (calls.length > 0) logger.warn({ calls }, 'holds of a router that is gone have ended');
+    if (calls.length > 0) logger.warn({ calls }, 'holds of a dead router have ended');
   };
   /** Leaves out minutes of computers while some may wait for control to admit them to the stream. */
   const overdueAndAdmitted = async () => {
@@ -56,7 +56,7 @@ export function openAccounts(deps: OpenAccountsDeps): OpenedAccounts {
   const dropLost = async () => {
     const overdue = await overdueAndAdmitted();
     if (overdue.length === 0 || !(await caughtUp())) return;
-    // A batch that failed half-way is recovered without a word to the desk.
+    // Recovery of a batch that failed half-way does not notify the desk.
     for (const event of await bookedAmong(store, overdue)) desk.foundBooked(event);
     const events = desk.drop(overdue);
     if (events.length > 0)

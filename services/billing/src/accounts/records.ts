@@ -1,4 +1,5 @@
-// The records of orgs and keys, from which limits are made, and the placements of computers, whose minutes are held. All partitions of a process share one copy in memory.
+// The records of orgs and keys, which have the limits, and the placements of computers, whose minutes are held.
+// All partitions of a process share one copy in memory.
 import { type Bucket, type Bus, type Mirror, mirrorBucket, openBucket } from '@switchyard/bus';
 import {
   type ComputerPlacement,

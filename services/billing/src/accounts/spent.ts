@@ -5,7 +5,7 @@ import { bucketId, DAY_MS } from '../store/buckets.ts';
 import type { Store } from '../store/store.ts';
 import type { Window } from './budget.ts';
 
-/** Nano-dollars that an org has spent in whole days of UTC; without a window, since it exists. */
+/** Nano-dollars that an org has spent in whole days of UTC; without a window: ever. */
 export async function spentByOrg({ aggregates }: Store, org: string, window?: Window): Promise<bigint> {
   const start = window && { start: { $gte: new Date(window.start), $lt: new Date(window.end) } };
   const days = aggregates.days.find({ org, family: 'total', ...start }, { projection: { cost: 1 } });

@@ -137,7 +137,7 @@ describe('a budget', { timeout: 120_000 }, () => {
     expect(await alerts()).toEqual([]);
   });
 
-  test('that is lowered publishes what is reached without another charge; a raised one repeats nothing', async () => {
+  test('that is lowered publishes reached thresholds without a charge; a raised one repeats none', async () => {
     await setOrg({ billing: 'postpaid', monthly_limit: 100 });
     const key_id = await setKey({ amount: 100, interval: 'week' });
     await charge(4n * DOLLAR, { key_id });

@@ -10,7 +10,7 @@ import type { BudgetAlert } from '../store/documents.ts';
 /** Time between two looks for stored alerts. */
 const LOOK_MS = 1_000;
 const AT_ONCE_MAX = 1_000;
-/** An alert of this age may have been published before JetStream's duplicate window began. Clocks may differ by as much again. */
+/** An older alert may have been published before JetStream's duplicate window. Clocks may differ by as much again. */
 const YOUNG_MS = 60_000;
 /** Alerts of one org that are searched in the stream. Beyond that the event is published, with the id of the first. */
 const SEARCHED_MAX = 10_000;
@@ -25,7 +25,7 @@ export async function publishAlerts(deps: PublishAlertsDeps): Promise<void> {
       await publishStored(deps);
     } catch (error) {
       if (signal.aborted) return;
-      logger.warn({ err: error }, 'alerts of budgets could not be published; they are kept and tried again');
+      logger.warn({ err: error }, 'budget alerts could not be published; retrying');
     }
     await passed(LOOK_MS, clock, signal);
   }

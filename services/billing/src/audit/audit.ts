@@ -66,7 +66,7 @@ export async function audit(options: AuditOptions): Promise<AuditReport> {
   const { bus, store, workDb, idle = false, onStep = () => {} } = options;
   const began = new Date();
   const start = performance.now();
-  onStep('waiting until what is in the stream is booked');
+  onStep('waiting until the stream is booked');
   const lastBatch = await lastReceipts(bus); // the events of these answers are already in the stream
   const layout = await readLayout(store);
   const bookedSeq = await untilBooked(bus, layout);

@@ -27,7 +27,7 @@ export async function checkBalances(run: AuditRun, idle: boolean): Promise<Balan
   const balances: Balance[] = [];
   for (const [org, { credits, ledger: spent }] of run.sums.entries()) {
     const account = idle || balances.length < ORGS_ASKED_MAX ? await ask(run, org) : null;
-    if (idle && !account) throw new AuditFailed(`billing does not say what ${org} holds`);
+    if (idle && !account) throw new AuditFailed(`billing does not answer for ${org}`);
     balances.push({
       ...{ org, credits, spent, billing: account?.billing ?? null },
       held: account && idle ? await checkIdle(run, account, credits, spent) : (account?.held ?? null),

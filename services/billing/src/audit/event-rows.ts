@@ -147,7 +147,7 @@ function isRepeatedLater(live: LedgerRow, row: UnnumberedRow): boolean {
   return KINDS_REPEATED_LATER.includes(row.kind) && shown({ ...live, at: row.at }) === shown(row);
 }
 
-/** What an event decides of its row, as text: not the number, the line of a statement, nor the rates. */
+/** The fields of a row that its event decides, as text: without number, statement line and rates. */
 function shown(row: UnnumberedRow | LedgerRow): string {
   const { _id, p, n, month, line, rates, ...fields } = row as LedgerRow;
   return JSON.stringify(fields, (_name, value: unknown) => {

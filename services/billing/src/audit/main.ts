@@ -13,10 +13,10 @@ import { audit } from './audit.ts';
 import { type Servers, serversOf } from './config.ts';
 import { reportJson, reportText } from './report-text.ts';
 
-/** Sorting a ledger that has no index takes the stand-in a while. */
+/** The stand-in takes a while to sort a ledger without an index. */
 const SILENCE_MS = 10 * 60_000;
 const NAME_BYTES = 8;
-const EXIT = { zeroDrift: 0, drift: 1, couldNotLook: 2 } as const;
+const EXIT = { zeroDrift: 0, drift: 1, failed: 2 } as const;
 
 process.exit(await main());
 
@@ -31,8 +31,8 @@ async function main(): Promise<number> {
     });
     return await run(await serversOf(process.env), options);
   } catch (error) {
-    process.stderr.write(`the audit could not look: ${error instanceof Error ? error.message : error}\n`);
-    return EXIT.couldNotLook;
+    process.stderr.write(`the audit failed: ${error instanceof Error ? error.message : error}\n`);
+    return EXIT.failed;
   }
 }
 
@@ -50,7 +50,7 @@ async function run(
   const workDb = client.db(name, { writeConcern: { w: 1 } });
   try {
     const store = openStore(databaseOf(client, servers.MONGODB_URL));
-    const onStep = (step: string) => say(`looking at: ${step}`);
+    const onStep = (step: string) => say(`step: ${step}`);
     const report = await audit({ bus, store, workDb, idle: options.idle, onStep });
     process.stdout.write(options.json ? `${reportJson(report)}\n` : reportText(report));
     return report.drifts === 0 ? EXIT.zeroDrift : EXIT.drift;

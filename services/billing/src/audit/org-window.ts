@@ -59,7 +59,7 @@ async function sumOfLedger({ ledger }: Store, org: string, from: Date): Promise<
 }
 
 async function sumUp(store: Store, org: string, from: Date, ledger: bigint): Promise<OrgWindow> {
-  // Without refused calls, which may be many more. The server reads `org_cost_at` or `org_at`, whichever has fewer rows.
+  // Without refused calls, which may be many more. The server reads `org_cost_at` or `org_at`, the one with fewer rows.
   const charged = { org, cost: { $ne: 0n }, at: { $gte: from } };
   let logs = 0n;
   for await (const rows of inBatches(store.logs.find(charged, { projection: { _id: 0, cost: 1 } })))

@@ -19,14 +19,14 @@ export function reportText(report: AuditReport): string {
     ]),
     row('aggregates', [
       `${count(hours.compared)} hours, ${count(days.compared)} days and ${count(report.lines.compared)} lines of statements rebuilt and compared`,
-      ...(moved > 0 ? [`${count(moved)} of them looked at again, at a later number`] : []),
+      ...(moved > 0 ? [`${count(moved)} of them checked again at a later number`] : []),
     ]),
     row('events', [
       `${count(stream.events)} in the stream, ${count(stream.charging)} of them in the ledger's part`,
       ...(stream.since ? [`${count(stream.rows)} ledger rows since ${stream.since.toISOString()}`] : []),
       ...(stream.rejected > 0 ? [`${count(stream.rejected)} rejected`] : []),
     ]),
-    row('answers', [`${count(answers.compared)} that said what they cost, looked up in the ledger`]),
+    row('answers', [`${count(answers.compared)} with a cost, looked up in the ledger`]),
     row('logs', [
       `${count(logs.rows)} rows with a cost`,
       dollars(totals.logs),
@@ -44,7 +44,7 @@ export function reportText(report: AuditReport): string {
       ),
   ];
   const more = report.balances.length - BALANCES_SHOWN_MAX;
-  if (more > 0) lines.push(row('balance', [`and ${count(more)} orgs more`]));
+  if (more > 0) lines.push(row('balance', [`and ${count(more)} more orgs`]));
   for (const { kind, org, subject, detail } of named)
     lines.push(
       `DRIFT  ${kind}  ${subject}${org && org !== subject ? ` (${org})` : ''}: ${DRIFTS[kind]}; ${detail}`,

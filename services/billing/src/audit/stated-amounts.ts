@@ -25,7 +25,7 @@ export interface StatedAmount {
   readonly org: string;
   /** Nano-dollars, without a sign. */
   readonly amount: bigint;
-  /** What it counted at which rates, mark-up included; a refund or a credit has none. */
+  /** Quantities and rates, mark-up included; a refund or a credit has none. */
   readonly lines: readonly ChargeLine[];
 }
 

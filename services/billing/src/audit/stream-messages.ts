@@ -49,7 +49,7 @@ export async function* messagesOf(
       if (isLast) return;
       timer = setTimeout(silent, SILENCE_MS_MAX);
     }
-    throw new AuditFailed(`the stream ${stream} has brought nothing for ${SILENCE_MS_MAX / 1_000} s`);
+    throw new AuditFailed(`the stream ${stream} delivered nothing for ${SILENCE_MS_MAX / 1_000} s`);
   } finally {
     clearTimeout(timer);
     await pull.close();

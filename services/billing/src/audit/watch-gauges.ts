@@ -23,22 +23,22 @@ export function booksGauges(metrics: Registry, watching: () => readonly BooksWat
   );
   gauge(
     'switchyard_billing_drifts',
-    'Events, answers and ledger numbers of the last look that are not as they should be',
+    'Wrong events, answers and ledger numbers in the last check',
     ({ state }) => state.wrong,
   );
   gauge(
     'switchyard_billing_answers_compared',
-    'Answers that said what they cost, and were looked up in the ledger',
+    'Answers with a cost that were looked up in the ledger',
     ({ answers }) => answers.compared,
   );
   gauge(
     'switchyard_billing_answers_waiting',
-    'Answers that said what they cost, and are to be looked up',
+    'Answers with a cost that wait to be looked up',
     ({ answers }) => answers.waiting,
   );
   gauge(
     'switchyard_billing_answers_passed_over',
-    'Answers that said what they cost, too many at once to be looked up',
+    'Answers with a cost that were skipped: too many at once',
     ({ answers }) => answers.passedOver,
   );
   gauge(
@@ -49,7 +49,7 @@ export function booksGauges(metrics: Registry, watching: () => readonly BooksWat
   gauge('switchyard_billing_ledger_rows', 'The last number of the ledger', ({ state }) => Number(state.last));
   gauge(
     'switchyard_billing_checked_at_seconds',
-    'When the books were last looked at, in seconds since 1970',
+    'When the books were last checked, in seconds since 1970',
     ({ state }) => (state.checkedAt?.getTime() ?? 0) / MS_PER_S,
   );
 }

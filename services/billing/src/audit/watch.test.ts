@@ -121,7 +121,7 @@ function ownWatch(
   });
 }
 
-test('concurrent audits of an org hold up booking for one check', async () => {
+test('concurrent audits of an org delay booking by one check', async () => {
   const lock = new Lock();
   const held = vi.spyOn(lock, 'run');
   const watch = ownWatch(undefined, { lock });
@@ -130,7 +130,7 @@ test('concurrent audits of an org hold up booking for one check', async () => {
   expect(new Set(checks).size).toBe(1);
 });
 
-test('an org that cannot be checked keeps nothing else from being checked', async () => {
+test('an org that cannot be checked does not block other checks', async () => {
   const lock = new Lock();
   const rows = (...orgs: string[]) =>
     orgs.map((org) => ({ org })) as unknown as Parameters<BooksWatch['booked']>[0];

@@ -96,7 +96,7 @@ export class BooksWatch {
       await passed(everyMs, this.#deps.clock, signal);
       if (signal.aborted) return;
       await this.check(signal).catch((error: unknown) => {
-        if (!signal.aborted) logger.warn({ err: error }, 'the books could not be looked at; they are later');
+        if (!signal.aborted) logger.warn({ err: error }, 'the books could not be checked; retrying later');
       });
     }
   }
@@ -122,7 +122,7 @@ export class BooksWatch {
     }
   }
 
-  /** An org that cannot be checked ends this, and is the last one of the next checks. */
+  /** Stops at an org that cannot be checked, and moves it to the end. */
   async #checkTouched(signal: AbortSignal | undefined): Promise<void> {
     for (const org of [...this.#touched].slice(0, ORGS_PER_CHECK_MAX)) {
       if (signal?.aborted) return;

@@ -14,7 +14,7 @@ export async function accountAudit(
   if (!window)
     throw new ServiceError(
       'service_unavailable',
-      'too much is being booked to look at it meanwhile; npm run audit does',
+      'Too many rows to check between two batches. Run npm run audit.',
     );
   const answers = deps.watch.answers.of(org);
   return {

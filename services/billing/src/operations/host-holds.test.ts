@@ -1,4 +1,4 @@
-// What a computer host may hold, over a real nats-server and a real MongoDB wire server: the minutes of the computers that
+// Holds of a computer host, over a real nats-server and a real MongoDB wire server: only minutes of computers that
 // control placed there, at the price of their placements.
 import { openBucket, requestWhole } from '@switchyard/bus';
 import {

@@ -1,5 +1,5 @@
-// host-holds.take, host-holds.settle, host-holds.renew: the holds of computers' minutes. A host names the minute only. Its
-// payer and its price are those of the placement, which only control writes.
+// host-holds.take, .settle and .renew: holds of computers' minutes. A host names only the minute; its payer and its
+// price are those of the placement, which only control writes.
 import type { OperationContext } from '@switchyard/bus';
 import {
   type ComputerPlacement,

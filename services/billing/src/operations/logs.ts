@@ -46,7 +46,7 @@ async function notFound({ store }: BillingDeps, org: string, id: string): Promis
     { projection: { at: 1 } },
   );
   const message = charge
-    ? `the log of ${name} was removed for its age; its charge stands in the ledger, and in Usage at ${charge.at.toISOString()}`
+    ? `the log of ${name} was removed for its age; its charge is in the ledger, and in Usage at ${charge.at.toISOString()}`
     : `there is no log of ${name}`;
   return new ServiceError('log_not_found', message);
 }

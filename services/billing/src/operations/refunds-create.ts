@@ -93,7 +93,7 @@ function exceeds({ cost }: UnnumberedRow, left: bigint, number: number | null): 
   const message =
     number === null
       ? `the charge has ${REFUNDS_PER_CHARGE_MAX} refunds, and can have no more`
-      : `$${charged} were charged, and $${rest} of it are left`;
+      : `$${charged} was charged, and $${rest} of it is left`;
   return new ServiceError('refund_exceeds_charge', message, {
     param: 'amount',
     details: { charged, left: rest },

@@ -30,7 +30,7 @@ test('an installation that was never split has the first layout', async () => {
   expect(await readLayout(database.store)).toBe(FIRST_LAYOUT);
 });
 
-test('the former layout is read with the wish while the fences are written; then the next layout', async () => {
+test('the former layout is read with its move while the fences are written; then the next one', async () => {
   const { store } = database;
   const wish = await askToMove(store, 2);
   await endLayout(0);
@@ -47,5 +47,5 @@ test('a split ledger is not booked without its layout, or under an older one', a
   await replaceLayout(store, FIRST_LAYOUT, SECOND_LAYOUT);
   expect(await readLayout(store)).toEqual(SECOND_LAYOUT);
   await endLayout(1);
-  await expect(readLayout(store)).rejects.toThrow('behind layout 1');
+  await expect(readLayout(store)).rejects.toThrow('ahead of layout 1');
 });

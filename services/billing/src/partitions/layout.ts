@@ -36,7 +36,7 @@ export async function readLayout(store: Store): Promise<Layout> {
   const now = await storedLayout(store); // a move may have ended in between
   if (now.epoch === layout.epoch && now.moving_to === null)
     throw new UnknownLayout(
-      `the ledger has gone on behind layout ${layout.epoch}: restore the collections ledger and layout of one moment`,
+      `the ledger is ahead of layout ${layout.epoch}: restore the collections ledger and layout of one moment`,
     );
   return now;
 }
@@ -48,7 +48,7 @@ async function storedLayout({ layout }: Store): Promise<Layout> {
   return { ...rest, partitions: known(partitions), moving_to: moving_to === null ? null : known(moving_to) };
 }
 
-/** Whether the next layout has begun in the ledger: its fences are written after the wish and before the layout. */
+/** Whether the next layout has begun in the ledger: its fences are written between request and layout. */
 async function hasEnded({ ledger }: Store, { epoch }: Layout): Promise<boolean> {
   const _id = fenceId(epoch + 1, FIRST_PARTITION);
   return (await answered(ledger.findOne({ _id }, { projection: { _id: 1 } }))) !== null;
@@ -63,7 +63,7 @@ export async function assertUnmoved(store: Store, { epoch }: Layout): Promise<vo
 
 /**
  * Requests another number of partitions: all owners stop booking, and any process makes the move.
- * @returns the layout with the wish, or the current layout if it already has this number
+ * @returns the layout with the request, or the current one if it already has this number
  * @throws Error when a move to another number is in progress; the errors of `readLayout`
  */
 export async function askToMove(store: Store, to: PartitionCount): Promise<Layout> {

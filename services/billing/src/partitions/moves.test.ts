@@ -335,8 +335,8 @@ test('budgets are exact to the call over two moves: of 200 calls on 50 each, 50 
       } catch (error) {
         const { code } = error as { code: string };
         // A settlement lost during a move is replaced by the end of its lease: a call that timed out meanwhile retries.
-        const inVain = performance.now() - askedAt >= HOLD_WAIT_MS_MAX;
-        if (code !== 'service_unavailable' && !inVain) return code;
+        const isLate = performance.now() - askedAt >= HOLD_WAIT_MS_MAX;
+        if (code !== 'service_unavailable' && !isLate) return code;
       }
     }
     held.set(id, hold);

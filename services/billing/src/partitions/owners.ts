@@ -82,7 +82,7 @@ export class Owners {
     this.#leases = null; // the server may have lost the bucket: opening creates it again
     if (signal.aborted || error instanceof LayoutMoved) return; // the next check handles both
     if (!(error instanceof UnknownLayout)) {
-      logger.warn({ err: error }, 'the partitions could not be looked at; they are again');
+      logger.warn({ err: error }, 'the partitions could not be checked; retrying');
       return;
     }
     this.#giveBackAll();
@@ -144,7 +144,7 @@ export class Owners {
       this.#member = null;
     };
     this.#member ??= await takeLease({ bus, name: `${MEMBER}.${bus.instance}`, onLost });
-    const late = () => new Error(`the bus has not said for ${MEMBERS_MS_MAX} ms who lives`);
+    const late = () => new Error(`the members were not read within ${MEMBERS_MS_MAX} ms`);
     const keys = await inTime(leases.keys(`${MEMBER}.>`), MEMBERS_MS_MAX, late);
     return keys.map((key) => key.slice(MEMBER.length + 1)).sort();
   }
@@ -182,10 +182,7 @@ export class Owners {
       onServing: () => this.#settled(),
     })
       .catch((error: unknown) => {
-        logger.warn(
-          { err: error, lease: partition.lease },
-          'a partition could not be owned; it is tried again',
-        );
+        logger.warn({ err: error, lease: partition.lease }, 'a partition could not be owned; retrying');
       })
       .finally(() => this.#ended(partition.index));
   }

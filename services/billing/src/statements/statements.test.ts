@@ -71,7 +71,7 @@ test.each([
   ['2026-11-01T00:00:00Z', '2027-02-01T10:00:00Z', '2027-01'],
   ['2026-12-01T00:00:00Z', '2026-12-01T00:00:00Z', '2026-12'],
   ['2026-12-01T00:00:02Z', '2026-11-30T23:59:59Z', '2026-12'],
-])('what ended at %s and is booked at %s is in %s', (ended, booked, month) => {
+])('a row of %s that is booked at %s is in %s', (ended, booked, month) => {
   expect(bookedMonth(at(ended).getTime(), at(booked).getTime())).toBe(month);
 });
 

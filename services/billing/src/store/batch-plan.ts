@@ -130,7 +130,7 @@ function planVoid(entry: Void, booked: Map<string, UnnumberedRow>, plan: BatchPl
   if (booked.has(entry.id)) return;
   const charge = booked.get(entry.requestId);
   if (charge && (charge.org !== entry.org || charge.kind !== 'call')) {
-    plan.conflicts.push({ entry, reason: `what it voids is no call of ${entry.org}` });
+    plan.conflicts.push({ entry, reason: `it voids no call of ${entry.org}` });
     return;
   }
   const left = charge ? leftOf(charge, booked) : 0n;

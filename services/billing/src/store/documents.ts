@@ -43,21 +43,21 @@ export interface UnnumberedRow extends Dimensions, Amounts {
   kind: LedgerKind;
   /** End time of what is charged. A void has the time of its charge, so that every interval nets to zero. */
   at: Date;
-  /** Of a video: id of its request. Of a call `_id` is that id. */
+  /** Video: id of its request. For a call, `_id` is that id. */
   request_id?: string;
-  /** Of a void: id of the voided row, which may not exist yet. */
+  /** Void: id of the voided row, which may not exist yet. */
   voids?: string;
-  /** Of a refund: id of the refunded charge. */
+  /** Refund: id of the refunded charge. */
   refunds?: string;
   /** The rates of the charge: `<unit> <dollars>`, or `<unit> <dollars>/<parts>` where parts of a unit were counted. */
   rates?: string[];
-  /** Of a manual refund: its id, the API key that made it, and the reason. */
+  /** Manual refund: its id, the API key that made it, and the reason. */
   refund?: { id: string; key: string; reason: string; reference: string | null };
-  /** Of a video's refund after a partial refund: the amount it would have had. */
+  /** Video's refund after a partial refund: the amount it would have had. */
   asked_cost?: bigint;
-  /** Of a credit: amount, org (indexed), API key and reason. It costs nothing and is in no sum of Usage. */
+  /** Credit: amount, org (indexed), API key and reason. It costs nothing and is in no sum of Usage. */
   credit?: Credit;
-  /** Of a call whose void came before its charge: the cost it would have had. It was booked at 0. */
+  /** Call whose void came before its charge: the cost it would have had. It was booked at 0. */
   voided_cost?: bigint;
 }
 
@@ -106,11 +106,11 @@ export interface LogRow extends Omit<Dimensions, 'status'> {
   attempts: CallCompleted['attempts'];
   client_request_id?: string;
   traceparent?: string;
-  /** Of a video: id of the event that charges it. For everything else `_id` is that id. */
+  /** Video: id of the event that charges it. For everything else `_id` is that id. */
   charge?: string;
-  /** Of a refund: id of the log row of the refunded charge. */
+  /** Refund: id of the log row of the refunded charge. */
   corrects?: string;
-  /** Of a requested refund. */
+  /** Manual refunds only. */
   correction?: NonNullable<LogEntry['correction']>;
 }
 

@@ -1,5 +1,5 @@
-// An entry is what one event adds to the ledger and the log. entry-of.ts creates entries; batch-plan.ts decides which rows
-// to write for them.
+// An entry is what one event adds to the ledger and the log. entry-of.ts creates entries; batch-plan.ts decides their
+// rows.
 import type { LogRow, UnnumberedRow } from './documents.ts';
 
 /** A call, a minute, a video or a credit: a log row, a ledger row, or both. */

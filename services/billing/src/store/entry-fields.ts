@@ -1,4 +1,4 @@
-// What billing writes for each event that it books. docs/adding-a-charge.md lists the other places of an event that charges.
+// The fields that billing writes for each booked event. docs/adding-a-charge.md lists the other places to edit.
 import {
   type BookedEventName,
   type CallerContext,
@@ -31,8 +31,8 @@ export type EntryFields =
   | (Rows & { readonly charge: string; readonly number: number });
 
 /**
- * The fields of the rows of every event that billing books; libs/contracts/src/events/ says which events these are, their
- * ids and their kinds. An event without a line does not compile.
+ * The fields of the rows of every event that billing books; libs/contracts/src/events/ has their names, ids and kinds.
+ * An event without a line does not compile.
  *
  * Booking and the audit both read this table, so a wrong line here misleads both. Three checks of the audit are
  * independent of it: the amount, org and id of each event, read from the message itself (audit/stated-amounts.ts); the
@@ -141,7 +141,7 @@ interface RequestChargeData extends ChargeData, CallerContext {
 }
 
 /**
- * The charge of one request, whose event has an id of its own. Its line in Logs has the id of the request, and names its
+ * The charge of one request, whose event has its own id. Its line in Logs has the id of the request, and names its
  * charge.
  */
 function requestCharged(
@@ -161,7 +161,7 @@ interface ChargeData extends Pick<CallerContext, 'tags'> {
   readonly cost_nano: string;
 }
 
-/** What both rows of a charge have. */
+/** Fields of both rows of a charge. */
 function charged(data: ChargeData, type: string, quantities: Readonly<Record<string, number>>) {
   return {
     ...{ key: data.key_id, type, cost: nonNegative(data.cost_nano), quantities: storeQuantities(quantities) },

@@ -1,4 +1,4 @@
-// Makes the entry of an event: what its definition says, with its fields.
+// Makes the entry of an event from its definition and its fields.
 import {
   type BookedEventName,
   bookedAs,

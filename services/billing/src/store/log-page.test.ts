@@ -115,7 +115,7 @@ describe('each filter has its index', () => {
     }
   });
 
-  test('of this name, which is what a real server answers from', async ({ skip }) => {
+  test('of this name, which a real server uses', async ({ skip }) => {
     const plans = await Promise.all(
       Object.entries(ASKED).map(async ([filter, query]) => {
         const cursor = database.store.logs.find(logFilter(ORG, query)).sort({ at: -1, _id: -1 }).limit(51);

@@ -14,12 +14,12 @@ export function dimensionsOf({ org, key, type, model, maker, computer, status, t
   };
 }
 
-/** A ledger row that costs nothing except what the fields say. */
+/** A ledger row of zero amounts, overridden by the fields. */
 export function newLedgerRow(fields: Required<UnnumberedRow, '_id' | 'kind' | 'at' | 'org'>): UnnumberedRow {
   return { ...NO_DIMENSIONS, calls: 0n, cost: 0n, quantities: {}, ...fields };
 }
 
-/** A log row of something that is no HTTP call and ended well, except for what the fields say. */
+/** A log row of a success that is no HTTP call, overridden by the fields. */
 export function newLogRow(fields: Required<LogRow, '_id' | 'source' | 'kind' | 'at' | 'org'>): LogRow {
   return {
     ...NO_DIMENSIONS,

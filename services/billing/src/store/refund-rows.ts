@@ -34,13 +34,12 @@ export function refundRow(
   charge: UnnumberedRow | undefined,
   booked: ReadonlyMap<string, UnnumberedRow>,
 ): UnnumberedRow | string {
-  if (!charge || charge.org !== row.org || !isRefundable(charge))
-    return `what it gives back is no charge of ${row.org}`;
+  if (!charge || charge.org !== row.org || !isRefundable(charge)) return `it refunds no charge of ${row.org}`;
   if (number > REFUNDS_PER_CHARGE_MAX) return `a charge has at most ${REFUNDS_PER_CHARGE_MAX} refunds`;
   if (number > 1 && !booked.has(eventIds.refund(charge._id, number - 1)))
     return 'the refund before it is missing';
   const left = leftOf(charge, booked);
-  if (-row.cost > left) return `it gives back ${-row.cost} nano-dollars, and ${left} are left`;
+  if (-row.cost > left) return `it refunds ${-row.cost} nano-dollars, and ${left} are left`;
   return { ...row, ...dimensionsOf(charge) };
 }
 

@@ -14,7 +14,7 @@ export async function reject(store: Store, rejected: readonly Rejected[], logger
     const { _id, subject, seq, reason } = document;
     logger.error(
       { alarm: 'event_rejected', rejected: _id, subject, seq, reason },
-      'an event cannot be booked; it is kept among the rejected',
+      'an event cannot be booked; it is stored in `rejected`',
     );
   }
 }

@@ -84,7 +84,7 @@ export async function connectWhenThere(
       await answered(client.connect());
       return;
     } catch (error) {
-      logger.warn({ err: error }, 'the database cannot be reached; it is tried again');
+      logger.warn({ err: error }, 'the database cannot be reached; retrying');
       await passed(CONNECT_AGAIN_MS, systemClock, signal);
     }
 }

@@ -1,4 +1,4 @@
-// The figures of a range by the values of one tag. Callers invent tags, so no sums are kept by tag: the rows of the ledger
+// The figures of a range by the values of one tag. Callers invent tags, so no sums are kept by tag: the ledger's rows
 // are added up.
 import type { TagGroup } from '@switchyard/contracts';
 import type { Store } from '../store/store.ts';

@@ -181,7 +181,7 @@ describe('the same money at every interval and grouping', () => {
     );
   });
 
-  test('and nothing of it to an org that has none', async () => {
+  test('is nothing for an org without events', async () => {
     const all = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
     expect(await usage(database, all, 'org_none')).toEqual({
       ...{ total: { calls: 0, cost: 0, quantities: {} }, data: [] },
@@ -195,7 +195,7 @@ test.each([
   ['Asia/Kathmandu', '2026-10-27T18:15:00Z', '2026-11-06T18:15:00Z'],
   ['Pacific/Kiritimati', '2026-10-27T10:00:00Z', '2026-11-06T09:45:00Z'],
 ])(
-  'days of %s from %s have the hours that they have there, also where the clock is changed',
+  'days of %s from %s have the hours of their local clock, also when the clock changes',
   async (tz, from, to) => {
     const [first, end] = [Date.parse(from), Date.parse(to)];
     const hours = Array.from(

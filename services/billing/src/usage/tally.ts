@@ -9,7 +9,7 @@ import { isTagGroup, type UsageRange } from './range.ts';
 
 /** Maximum number of rows in one answer. */
 const ROWS_MAX = 50_000;
-/** Before rare values of a tag are added up as one: about 80 MB. */
+/** Cells before rare values of a tag are merged: about 80 MB. */
 const CELLS_MAX = 4 * ROWS_MAX;
 /** Values of a tag with rows of their own: those that cost most. */
 export const TAG_VALUES_MAX = 1_000;

@@ -17,7 +17,7 @@ const DOOMED_AGENT = fileURLToPath(new URL('./__fixtures__/doomed-agent.ts', imp
 /** The machine may be busy. */
 const PATIENCE = { timeout: 60_000 };
 
-/** Without a pool: an agent in another process would take it for what a dead one left. */
+/** Without a pool: an agent in another process would remove it as a dead one's. */
 let testHost: TestHost;
 
 beforeAll(async () => {
@@ -37,7 +37,7 @@ async function killAgentDuring({ id, computer }: Made, execId: string, command: 
   await once(agent, 'exit');
 }
 
-test('a command goes on while no agent is there; the next one gets all of its output and its exit code', async () => {
+test('a command goes on without an agent; the next agent gets all of its output and its exit code', async () => {
   const made = await testHost.createComputer();
   const { computer } = made;
   await killAgentDuring(made, 'survivor', 'echo one; until [ -e go ]; do sleep 0.01; done; echo two; exit 9');
@@ -48,7 +48,7 @@ test('a command goes on while no agent is there; the next one gets all of its ou
   expect((await result).output.toString()).toBe('one\ntwo\n');
 });
 
-test('a result that came while no agent was there waits for the next; received once, it is forgotten', async () => {
+test('a result that came without an agent waits for the next; received once, it is forgotten', async () => {
   const made = await testHost.createComputer();
   const { computer } = made;
   await killAgentDuring(made, 'finished', 'echo begun; until [ -e go ]; do sleep 0.01; done; echo ended');
@@ -132,7 +132,7 @@ describe('an agent with a pool', () => {
     expect((await run(restarted, 'cat file')).output.toString()).toBe('kept\n');
   });
 
-  test('until it prepares, an agent answers for computers that are there and makes no new ones', async () => {
+  test('until it prepares, an agent serves existing computers and creates no new ones', async () => {
     const { id, computer } = await pooling.createComputer();
     await pooling.host.poolFilled();
     const next = await openComputerHost(pooling.options);
@@ -146,7 +146,7 @@ describe('an agent with a pool', () => {
     again.release();
   });
 
-  test('of a container that went after the next agent had seen it nothing is left', async () => {
+  test('nothing is left of a container that ended after the next agent saw it', async () => {
     const { docker, dataDirectory } = pooling.options;
     const { computer } = await pooling.createComputer();
     await pooling.host.poolFilled();
@@ -165,7 +165,7 @@ describe('an agent with a pool', () => {
     await pooling.reopen();
   });
 
-  test('an agent that ends before it was ready leaves nothing of the pool before it', async () => {
+  test('an agent that ends before it is ready removes the pool of the last one', async () => {
     const { docker } = pooling.options;
     const agentId = `${pooling.options.agentId}_short`;
     const dataDirectory = await mkdtemp(join(tmpdir(), 'switchyard-host-test-'));
@@ -184,7 +184,7 @@ describe('an agent with a pool', () => {
     await rm(dataDirectory, { recursive: true });
   });
 
-  test('a computer that runs gets back from the next agent what was taken from it meanwhile: its files and its size, once', async () => {
+  test('the next agent restores files and size of a running computer that lost them meanwhile, once', async () => {
     const { docker, dataDirectory } = pooling.options;
     const size = { cpu: 0.5, memoryMb: 512 };
     const { id, computer } = await pooling.createComputer(size);
@@ -202,7 +202,7 @@ describe('an agent with a pool', () => {
       again.release();
     }
     expect((await container.inspect()).HostConfig.CpuShares).toBe(512);
-    // The engine takes its time for it, and fifty computers are taken over at once: no size is given twice.
+    // The engine is slow at it, and fifty computers are taken over at once: no size is given twice.
     const filters = { container: [containerId], event: ['update'] };
     const events = await docker.getEvents({ since: 1, until: Date.now() / 1_000, filters });
     const updates = (await Array.fromAsync(events)).join('').trim().split('\n');
@@ -210,7 +210,7 @@ describe('an agent with a pool', () => {
   });
 });
 
-test('a container of an earlier agent that the engine cannot remove keeps the next one from nothing', async () => {
+test('an earlier agent’s container that the engine cannot remove does not block the next agent', async () => {
   const engine = await openHeldEngine();
   const other = await openTestHost({ docker: engine.docker, warmPool: 2, prepareRetryMs: 1_000 });
   const idsOf = async () => (await other.host.containers()).map(({ containerId }) => containerId);

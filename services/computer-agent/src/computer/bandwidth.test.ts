@@ -46,14 +46,14 @@ print(bytes, time.monotonic() - began)
   return [bytes!, seconds!];
 }
 
-test('what a computer receives does not come faster than its ceiling', async () => {
+test('a computer does not receive faster than its ceiling', async () => {
   const url = `http://${ADDRESS}:${behind.port}/${BYTES}`;
   const [bytes, seconds] = await transfer(`bytes = len(urllib.request.urlopen('${url}').read())`);
   expect(bytes).toBe(BYTES);
   expect(seconds).toBeGreaterThan(SECONDS_MIN);
 });
 
-test('what a computer sends does not leave faster than its ceiling', async () => {
+test('a computer does not send faster than its ceiling', async () => {
   const url = `http://${ADDRESS}:${behind.port}/`;
   const [bytes, seconds] = await transfer(
     `bytes = ${BYTES}; urllib.request.urlopen('${url}', data=bytearray(bytes)).read()`,

@@ -165,7 +165,7 @@ describe('processes', () => {
     expect(Number(await sh('ps ax | wc -l'))).toBeLessThan(10);
   });
 
-  test('threads are counted as processes are', async () => {
+  test('threads count as processes', async () => {
     await compile(
       'threads',
       `#include <pthread.h>
@@ -223,7 +223,7 @@ int main() {
 });
 
 describe('memory', () => {
-  test('of one process, of many, of /dev/shm and of pipes: over the ceiling something inside dies, the computer does not', async () => {
+  test('of one process, of many, of /dev/shm and of pipes: a process dies, not the computer', async () => {
     const killed = await explode('python3 -c "x = bytearray(4 << 30)"; echo $?', { timeoutMs: VERDICT_MS });
     expect(killed.output.toString()).toContain('137');
     await explode(
@@ -323,7 +323,7 @@ time.sleep(60)'`;
       /No space left on device|Killed|Cannot allocate memory|File too large|Read-only file system/,
     );
     expect(await images()).toBeLessThanOrEqual(4 * DISK_GB * 1024 * MIB);
-    // Others write to this disk as well; a bomb that got out would take all that there is.
+    // Others write to this disk as well; a bomb that got out would fill it.
     expect(await free()).toBeGreaterThan(freeBefore / 2);
     expect(await sh('head -c 100000 /dev/zero > mine && stat -c %s mine', neighbour)).toBe('100000');
     expect(await sh('head -c 100000 /dev/zero > /var/mine && stat -c %s /var/mine', neighbour)).toBe(
@@ -337,7 +337,7 @@ time.sleep(60)'`;
     ).toBe('again\nagain');
   });
 
-  test('a sparse file as long as can be takes no room, and is read in pieces', async () => {
+  test('a sparse file of maximum size takes no room, and is read in pieces', async () => {
     await sh('truncate -s 2T /workspace/sparse');
     const entry = await openEntry(testHost.host.workspaces.path(id), ['sparse']);
     expect(entry).toMatchObject({ kind: 'file', bytes: 2 * 1024 ** 4 });
@@ -360,7 +360,7 @@ except OSError as e: print(e.strerror)'`;
     },
   );
 
-  test('folders without end, one in the other', async () => {
+  test('endlessly nested folders', async () => {
     const { output } = await explode(
       `python3 -c 'import os
 os.chdir("/workspace")
@@ -374,7 +374,7 @@ print("end")'`,
   });
 });
 
-test('terminals: at its limit the computer is refused more, and the neighbour gets one', async () => {
+test('terminals: at its limit the computer gets no more, and the neighbour gets one', async () => {
   const all = `python3 -c 'import os, time
 n = 0
 try:
@@ -489,7 +489,7 @@ for n in range(200000):
   });
 });
 
-test('and when the computer is removed, with a bomb still going off, the host has what it had', async () => {
+test('when the computer is removed during a bomb, the host has its resources back', async () => {
   const bomb = run(computer, 'bomb() { bomb | bomb & }; bomb; (dd if=/dev/zero of=/var/big bs=1M &); yes', {
     timeoutMs: 60_000,
   });

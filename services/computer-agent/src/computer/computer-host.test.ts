@@ -39,7 +39,7 @@ async function pooledContainers(): Promise<Set<string>> {
 }
 
 describe('/workspace', () => {
-  test('its files outlive a stop and a start, whether the container was pooled or made', async () => {
+  test('its files outlive a stop and a start, whether the container was pooled or new', async () => {
     const { host } = testHost;
     const id = 'cmp_files';
     await host.workspaces.create(id);
@@ -51,7 +51,7 @@ describe('/workspace', () => {
       [3, '1\n2\n3\n'],
       [4, '1\n2\n3\n4\n'],
     ] as const) {
-      // Twice out of the pool, then from scratch: another image's way, taken by claiming all that waits.
+      // Twice from the pool, then from scratch, as for another image: all that wait are claimed.
       if (run_ === 1) await host.poolFilled();
       const reservation = await host.reserve({ computerId: id, image: IMAGE, ...size });
       seen.push(pooled.has(reservation.containerId));
@@ -207,7 +207,7 @@ describe('walls', () => {
     expect((await rules()).filter((line) => line.includes(name))).toEqual([]);
   });
 
-  test('the walls stand as soon as an agent guards them and the engine answers, whether there is an image or not', async () => {
+  test('the firewall is in place once an agent guards it and the engine answers, even without an image', async () => {
     const noImage = new AbortController();
     const ensure = (_: unknown, signal: AbortSignal) =>
       new Promise<void>((_, reject) => {
@@ -260,7 +260,7 @@ until [ -e listens ]; do sleep 0.01; done`,
     expect((await run(again, 'cat asked')).output.toString()).toBe('asked\n');
   });
 
-  test('to stop one its init is asked, no program of the engine’s; one whose init hangs is ended by the engine', async () => {
+  test('a stop asks the init, not the engine; the engine ends a computer whose init hangs', async () => {
     const { docker } = testHost.options;
     const asked = (await testHost.createComputer()).computer;
     const hung = (await testHost.createComputer()).computer;
@@ -328,7 +328,7 @@ until [ -e listens ]; do sleep 0.01; done`,
     await expect(access(slot)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  test('a reservation that is given up leaves nothing behind', async () => {
+  test('a discarded reservation leaves nothing behind', async () => {
     const { host } = testHost;
     await host.workspaces.create('cmp_given_up');
     const reservation = await host.reserve({ computerId: 'cmp_given_up', image: IMAGE, ...size });
@@ -353,7 +353,7 @@ describe('the standard image as a computer', { timeout: 240_000 }, () => {
   });
 });
 
-test('a container that is made for the pool belongs to the pool from its beginning', async () => {
+test('a container made for the pool belongs to it from its beginning', async () => {
   const { host } = testHost;
   await host.poolFilled();
   const ids = new Set((await host.containers()).map(({ containerId }) => containerId));

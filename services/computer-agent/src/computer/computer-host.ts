@@ -38,8 +38,7 @@ export interface HostRefusal {
 
 const NO_FIREWALL: HostRefusal = {
   reason: 'firewall',
-  message:
-    'the host’s firewall rules are not in place; its operator finds the reason in the log of its agent',
+  message: 'the host’s firewall rules are not in place; the log of its agent has the reason',
 };
 const NO_DISK_LIMIT: HostRefusal = { reason: 'disk_limit', message: LACKS_DISKS };
 const NO_ENGINE: HostRefusal = { reason: 'engine', message: 'the host’s Docker engine does not answer' };
@@ -73,7 +72,7 @@ export class ComputerHost {
     return this.#parts.preparation.status;
   }
 
-  /** Why the host is given no computers now; undefined: it is. Running computers continue. */
+  /** Why the host gets no computers now; undefined: it does. Running computers continue. */
   readonly refusal = (): HostRefusal | undefined =>
     this.#lack() ?? (this.#engineAnswers ? undefined : NO_ENGINE);
 
@@ -90,7 +89,7 @@ export class ComputerHost {
   }
 
   /**
-   * A container for a new run of a computer: from the warm pool where that has such containers, otherwise newly created.
+   * A container for a new run of a computer: from the warm pool if it has one that fits, otherwise newly created.
    * @throws ServiceError `no_capacity` while the standard image is being built or while the host lacks isolation;
    * `image_unavailable` for a foreign image that cannot be pulled
    */
@@ -138,10 +137,10 @@ export class ComputerHost {
     const { preparation, reservations, containers, disks, network, imageRoom, closeMounts } = this.#parts;
     await imageRoom.stop();
     await preparation.close();
-    await this.#calmly(reservations.pool.close());
-    await this.#calmly(containers.clearUp()); // also for an agent that was never ready
-    await this.#calmly(disks.close());
-    await this.#calmly(network.close());
+    await this.#orWarn(reservations.pool.close());
+    await this.#orWarn(containers.clearUp()); // also for an agent that was never ready
+    await this.#orWarn(disks.close());
+    await this.#orWarn(network.close());
     await closeMounts();
   }
 
@@ -159,9 +158,9 @@ export class ComputerHost {
   }
 
   /** If Docker is away when the agent ends, the next agent cleans up. */
-  async #calmly(work: Promise<void>): Promise<void> {
+  async #orWarn(work: Promise<void>): Promise<void> {
     await work.catch((error: unknown) =>
-      this.#parts.logger.warn({ err: error }, 'not everything could be cleared away'),
+      this.#parts.logger.warn({ err: error }, 'the cleanup on close is incomplete'),
     );
   }
 }

@@ -23,7 +23,7 @@ export interface StartedContainer extends ContainerRef {
 
 interface NewContainer extends ContainerOptions {
   readonly slot: string;
-  /** What it writes outside of /workspace goes to a disk of its own. */
+  /** Writes outside of /workspace go to a separate disk. */
   readonly systemDisk: boolean;
   /** Host folder that is its /workspace. Default: its mount point, on which files are mounted later. */
   readonly folder?: string | undefined;
@@ -40,7 +40,7 @@ interface ContainersDeps {
 }
 
 export class Containers {
-  /** Host path of the compiled init, once there is one. Only creating containers needs it. */
+  /** Host path of the init, once it is compiled. Only creating containers needs it. */
   initBinary = '';
   readonly #deps: ContainersDeps;
   /** Container -> slot, to clean up after a container that was removed from outside and cannot be inspected. */

@@ -32,7 +32,7 @@ export async function openControlSockets(directory: string) {
       await rmdir(directoryOf(slot));
       return pathOf(slot);
     },
-    /** Of a socket that was taken. */
+    /** Path of a taken socket. */
     path: pathOf,
     async remove(slot: string): Promise<void> {
       await rm(directoryOf(slot), { recursive: true, force: true });

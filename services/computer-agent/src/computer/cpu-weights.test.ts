@@ -97,7 +97,7 @@ describe('on real containers', { timeout: 120_000 }, () => {
     await expect.poll(async () => (await weightOf(computer)).weight, { interval: 1_000 }).toBe(full);
   });
 
-  test('a computer has its full weight with the next agent, and yields again when it goes on computing', async () => {
+  test('a computer has its full weight with the next agent, and yields again if it stays busy', async () => {
     const { computer } = await testHost.createComputer();
     const { weight: full } = await weightOf(computer);
     await text(computer, COMPUTE);

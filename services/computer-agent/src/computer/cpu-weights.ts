@@ -48,7 +48,7 @@ export function openCpuWeights({ setShares, logger }: CpuWeightsDeps) {
     ): void {
       const detector = new BusyDetector();
       let before: { seconds: number; atMs: number } | undefined;
-      let hasLessWeight = false; // as the engine was last asked; an attempt that failed is repeated
+      let hasLessWeight = false; // as last set in the engine; a failed attempt is repeated
       const sample = async () => {
         const seconds = await readCpuSeconds(init);
         const atMs = performance.now();

@@ -53,7 +53,7 @@ describe.each([
   ['made when asked for', 0],
 ])('a computer %s', (_, warmPool) => {
   test(
-    'has the disk that is paid for: full is ENOSPC, for bytes and inodes, and a neighbour writes on',
+    'has its paid disk: ENOSPC when bytes or inodes run out, while a neighbour writes on',
     async () => {
       testHost = await openTestHost({ warmPool, diskGb: SMALL_GB });
       await testHost.host.poolFilled();
@@ -84,7 +84,7 @@ describe.each([
     SETUP_TIMEOUT_MS,
   );
 
-  test('keeps its files over stops; the disk is mounted while it runs, and gone when it is deleted', async () => {
+  test('keeps its files over stops; its disk is mounted while it runs and deleted with it', async () => {
     testHost = await openTestHost({ warmPool, diskGb: SMALL_GB, diskIdleMs: 0 });
     const { host } = testHost;
     const { id, computer } = await testHost.createComputer();
@@ -108,7 +108,7 @@ describe.each([
 });
 
 test.each([0, 60_000])(
-  'stopped and started without a breath, unmounted after %i ms: nothing is lost',
+  'stopped and started without a pause, unmounted after %i ms: nothing is lost',
   async (diskIdleMs) => {
     testHost = await openTestHost({ warmPool: 1, diskGb: SMALL_GB, diskIdleMs });
     const { id, computer } = await testHost.createComputer();
@@ -122,7 +122,7 @@ test.each([0, 60_000])(
   },
 );
 
-test('a file that is uploaded lies on the computer’s disk, and is refused when that is full', async () => {
+test('an uploaded file is on the computer’s disk, and is refused when that is full', async () => {
   testHost = await openTestHost({ diskGb: SMALL_GB });
   const { workspaces } = testHost.host;
   const { id, computer } = await testHost.createComputer();
@@ -165,7 +165,7 @@ test('a file for which the full disk has no new folder is refused', async () => 
   await staged.discard();
 });
 
-test('a folder that a computer had before stays what it is', async () => {
+test('a computer that had a folder before keeps it', async () => {
   testHost = await openTestHost({ warmPool: 1, diskGb: SMALL_GB });
   const { host, options } = testHost;
   const id = 'cmp_before';
@@ -204,7 +204,7 @@ describe('an agent that starts', () => {
     expect(await output(await start(next, id), 'cat file')).toBe('kept\n');
   });
 
-  test('frees what an upload to an earlier one left on the disk of a running computer', async () => {
+  test('removes an earlier agent’s partial uploads from a running computer’s disk', async () => {
     testHost = await openTestHost({ diskGb: SMALL_GB });
     const { id, computer } = await testHost.createComputer();
     const incoming = join(await mountOf(id), 'incoming');
@@ -223,7 +223,7 @@ describe('an agent that starts', () => {
     const { id, computer } = await testHost.createComputer();
     await run(computer, 'echo kept > file; sync');
     const at = await mountOf(id);
-    // All that a reboot does to it: containers dead, nothing mounted.
+    // The effects of a reboot: containers dead, nothing mounted.
     await testHost.options.docker.getContainer(computer.containerId).kill();
     for (const point of (await mountsUnder(testHost.options.dataDirectory)).reverse())
       await promisify(execFile)('umount', ['--lazy', point]);
@@ -253,5 +253,5 @@ test('without disks, computers write into folders, and it is said', async () => 
   await run(computer, 'echo plain > file');
   const folder = join(testHost.options.dataDirectory, 'workspaces', 'files', id);
   expect(await readFile(join(folder, 'file'), 'utf8')).toBe('plain\n');
-  expect(warnings.join()).toContain('NOTHING limits how much');
+  expect(warnings.join()).toContain('limits how much');
 });

@@ -203,7 +203,7 @@ export class Disks {
         this.#mounted.delete(disk);
       });
     } catch (error) {
-      this.#options.logger.warn({ err: error, computer: computerId }, 'a disk stays mounted');
+      this.#options.logger.warn({ err: error, computer: computerId }, 'disk unmount failed');
     }
   }
 
@@ -215,11 +215,11 @@ export class Disks {
 
   #diskOf(computerId: string): string {
     const disk = this.#disks.get(computerId);
-    if (disk === undefined) throw new Error(`the computer ${computerId} has no disk, and should have one`);
+    if (disk === undefined) throw new Error(`the computer ${computerId} has no disk`);
     return disk;
   }
 
-  /** Runs one operation at a time per computer, which is then no longer about to be unmounted. */
+  /** Runs one operation at a time per computer, and cancels its pending unmount. */
   #exclusively<T>(computerId: string, work: () => Promise<T>): Promise<T> {
     clearTimeout(this.#idle.get(computerId));
     this.#idle.delete(computerId);

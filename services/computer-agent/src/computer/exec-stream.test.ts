@@ -51,9 +51,9 @@ test('all of 40 MB arrives in order, though a tenth of it is kept of an exec tha
   expect(expected.output.toString()).toBe(`${taken.sha256.digest('hex')}  -\n`);
 });
 
-test('a command waits for a taker that takes nothing, and others do not', async () => {
+test('a command waits for a stalled consumer, and others do not', async () => {
   const { consume, taken, letGo } = heldBack();
-  // Where the flood has stopped is seen from inside: the count of what was written stands still.
+  // The flood has stopped when the count that the program writes stands still.
   const flood = run(
     computer,
     `python3 -u -c '
@@ -89,7 +89,7 @@ while count < 320:
   expect(taken.bytes).toBe(320 * 65_536);
 });
 
-test('a command that waits for its taker still ends at its timeout, with what it had written', async () => {
+test('a command that waits for its consumer still ends at its timeout, with its output', async () => {
   const { consume, taken, letGo } = heldBack();
   const flood = run(computer, 'yes', { consume, timeoutMs: 1_000 });
   const alive = async () => (await run(computer, 'pgrep -xc yes')).output.toString();
@@ -124,7 +124,7 @@ test('many streams at once are whole, each its own', async () => {
   expect(expected.output.toString()).toBe(sums.map((sum) => `${sum}  -\n`).join(''));
 });
 
-test('a result that is to be kept can be had again and again; one that is not is gone once received', async () => {
+test('a result with `keep` can be fetched repeatedly; another is gone once received', async () => {
   await run(computer, 'echo kept; exit 4', { id: 'to-keep', keep: true });
   await run(computer, 'echo gone', { id: 'to-forget' });
   expect(await computer.init.execs()).toEqual([{ id: 'to-keep', running: false, kept: true }]);
@@ -135,7 +135,7 @@ test('a result that is to be kept can be had again and again; one that is not is
   }
 });
 
-test('of a stream over the cap the beginning is kept, and says that it is not all', async () => {
+test('a stream over the cap keeps its beginning, marked as truncated', async () => {
   let bytes = 0;
   const streamed = await run(computer, 'seq 1 100000', {
     id: 'long-one',
@@ -152,7 +152,7 @@ test('of a stream over the cap the beginning is kept, and says that it is not al
   expect(kept.output.toString()).toBe('1\n2\n3\n4\n5\n6\n7\n8\n9\n10');
 });
 
-test('a stream whose agent goes away is not held up: its command goes on to its end', async () => {
+test('a stream whose agent ends does not block: its command goes on to its end', async () => {
   const abandoned = await testHost.connect(computer);
   const begun = Promise.withResolvers<void>();
   const lost = run(abandoned, 'head -c 20000000 /dev/zero; echo done > ended', {

@@ -24,7 +24,7 @@ const text = async (command: string) => (await run(computer, command)).output.to
 const countProcesses = async (mark: string) =>
   Number(await text(`pgrep -fc '[${mark[0]}]${mark.slice(1)}' || true`));
 
-test('stdout and stderr come merged, in the order in which they were written', async () => {
+test('stdout and stderr come merged, in the order written', async () => {
   const script = 'for i in 1 2 3 4 5; do echo out $i; echo err $i >&2; done';
   const expected = [1, 2, 3, 4, 5].map((i) => `out ${i}\nerr ${i}\n`).join('');
   expect(await text(script)).toBe(expected);
@@ -71,8 +71,8 @@ test('without stdin a command reads nothing', async () => {
   expect(await text('cat; echo end')).toBe('end\n');
 });
 
-test('an environment of any length is refused where it is too long, and the computer is there as before', async () => {
-  // Around the frame's own limit: over it, an init breaks off the connection, which would be the end of the computer.
+test('an environment that is too long is refused, and the computer is unaffected', async () => {
+  // Around the frame's own limit: above it, the init closes the connection, which would end the computer.
   for (const bytes of [1 << 20, (8 << 20) - 40, 8 << 20, 9 << 20])
     await expect(run(computer, 'true', { env: { A: 'x'.repeat(bytes) } })).rejects.toMatchObject({
       code: 'invalid_request',
@@ -94,7 +94,7 @@ test('a relative cwd starts at /workspace', async () => {
   expect((await run(computer, 'pwd', { cwd: 'deep/er' })).output.toString()).toBe('/workspace/deep/er\n');
 });
 
-test('a cwd that is not there is the caller’s error, not an exit code', async () => {
+test('a missing cwd is the caller’s error, not an exit code', async () => {
   await expect(run(computer, 'true', { cwd: '/no/such' })).rejects.toMatchObject({
     code: 'invalid_request',
     param: 'cwd',
@@ -260,7 +260,7 @@ test('128 commands run at once; the next one is refused with a code, and those g
   expect(await text('echo free again')).toBe('free again\n');
 });
 
-test('commands that cannot be started for want of processes fail; they have no invented exit code', async () => {
+test('commands that cannot start at the process limit fail without an invented exit code', async () => {
   const cancel = new AbortController();
   const up = Promise.withResolvers<void>();
   const forkUntilRefused = `import os, time

@@ -1,4 +1,4 @@
-// What becomes of images that were pulled for computers when their host's disk is nearly full.
+// Images pulled for computers when their host's disk is nearly full.
 import { startRegistry, type TestRegistry } from '@switchyard/testing';
 import Docker from 'dockerode';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -35,7 +35,7 @@ async function start(computerId: string, image: string) {
   return reservation.start();
 }
 
-test('those that no container uses are removed, and pulled again when they are wanted and there is room', async () => {
+test('those that no container uses are removed, and pulled again when needed and there is room', async () => {
   const [used, unused] = [await registry.push('kept/used'), await registry.push('kept/unused')];
   const running = await start('cmp_running', used);
   const stopped = await start('cmp_stopped', unused);

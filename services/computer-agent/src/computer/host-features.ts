@@ -35,7 +35,7 @@ interface HostFeaturesDeps {
 }
 
 interface Proven {
-  /** What is mounted on the host appears in running containers. */
+  /** Mounts of the host appear in running containers. */
   readonly mounts: boolean;
   readonly systemDisks: boolean;
 }
@@ -82,7 +82,7 @@ export class HostFeatures {
     else
       logger.warn(
         { reason: disks.unusable },
-        'computers write into folders of this host: NOTHING limits how much, but its disk',
+        'computers write into folders of this host: only its disk limits how much',
       );
     if (this.lacksDisks)
       logger.warn(
@@ -103,7 +103,7 @@ export class HostFeatures {
         logger.warn(
           { err: error },
           systemDisks
-            ? 'what computers write outside of /workspace is NOT limited here'
+            ? 'writes of computers outside of /workspace are NOT limited here'
             : 'mounting into running containers does not work here: no warm pool',
         );
       }
@@ -126,10 +126,9 @@ export class HostFeatures {
         timeoutMs: VERIFY_TIMEOUT_MS,
         outputBytesMax: 0,
       });
-      if (exitCode !== 0)
-        throw new Error('what is mounted on the host does not appear in a running container');
+      if (exitCode !== 0) throw new Error('mounts of the host do not appear in a running container');
       if (systemDisk && !(await systemDisks.isOn(slot, '/tmp/seen')))
-        throw new Error('what a computer writes does not land on the disk that is to bound it');
+        throw new Error('writes of a computer do not land on its system disk');
     } finally {
       await containers.destroy(probe);
     }

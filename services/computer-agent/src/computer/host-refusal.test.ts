@@ -103,7 +103,7 @@ describe('without firewall rules', () => {
     expect(created).not.toHaveBeenCalled();
   });
 
-  test('a host whose rules vanish and cannot be laid takes no further ones; those that run go on', async () => {
+  test('a host whose rules vanish and cannot be restored takes no new ones; others run on', async () => {
     const firewall = await breakableFirewall();
     try {
       const { logger, warnings } = recordingLogger();

@@ -36,7 +36,7 @@ export function startFrame(options: ExecOptions): FirstFrame {
     throw new TypeError(`not the id of an exec: ${id}`);
   const payload = encodeStart(options);
   if (payload.length > FRAME_PAYLOAD_BYTES_MAX)
-    throw new ServiceError('invalid_request', 'command and environment are too big together', {
+    throw new ServiceError('invalid_request', 'command and environment together are too big', {
       param: 'env',
     });
   return { type: 'E', payload };

@@ -22,7 +22,7 @@ test('frames come out whole, however the bytes were cut', () => {
   }
 });
 
-test('a length beyond the limit is refused before it is waited for', () => {
+test('a length beyond the limit is refused at once', () => {
   const head = encodeFrame('M', 1);
   head.writeUInt32LE(0xffff_ffff, 5);
   expect(() => frameDecoder(() => {})(head)).toThrow(RangeError);

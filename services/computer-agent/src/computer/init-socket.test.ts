@@ -23,7 +23,7 @@ int __wrap_listen(int fd, int backlog) { usleep(500000); return __real_listen(fd
 `;
 
 test(
-  'a socket that is there listens, however slow the init is to get there',
+  'a socket listens once it exists, however slow the init is',
   async () => {
     const folder = await temporaryFolder('init-socket');
     await writeFile(join(folder, 'slow-listen.c'), SLOW_LISTEN);

@@ -39,12 +39,12 @@ export class InitStream extends Duplex {
     return this.#opened.promise;
   }
 
-  /** Of the shell in a terminal, or 128 + signal number. Rejects when the terminal ended in another way. */
+  /** Exit code of a terminal's shell, or 128 + signal number. Rejects when the terminal ended otherwise. */
   get exitCode(): Promise<number> {
     return this.#exit.promise;
   }
 
-  /** Of a terminal. */
+  /** Terminal only. */
   resize({ columns, rows }: TerminalSize): void {
     if (this.#over || this.destroyed) return;
     const size = Buffer.alloc(4);

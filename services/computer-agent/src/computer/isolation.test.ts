@@ -94,7 +94,7 @@ def attempt(name, f):
   except Exception as e: print(name + ': ' + type(e).__name__, flush=True)
 `;
 
-/** Tries to connect from a computer to all of them at once, and gives those that answered. */
+/** Tries to connect from a computer to all of them at once. @returns those that answered */
 async function reached(targets: readonly (readonly [host: string, port: number])[], patienceS = SILENCE_S) {
   const lines = await python(
     `
@@ -112,7 +112,7 @@ threads = [threading.Thread(target=reach, args=t) for t in targets]
   return lines.filter((line) => line.endsWith(': ok')).map((line) => line.slice(0, -': ok'.length));
 }
 
-/** That the host's own call comes to the server. The bridge of another agent may go meanwhile, with its address. */
+/** The host itself reaches the server. The bridge of another agent may vanish meanwhile, with its address. */
 async function expectHeard(server: HostServer, address: string): Promise<void> {
   const heard = server.callers.length;
   if (await hostReaches(address, server.port))
@@ -197,7 +197,7 @@ for to in ('${address}', '255.255.255.255', '224.0.0.1'): attempt(to, lambda: s.
     expect(await sh('cat /tmp/served', neighbour)).toBe('');
   });
 
-  test('there is no IPv6: no address but that of the loop, and none of the host’s answers, mapped ones included', async () => {
+  test('there is no IPv6: no address but loopback, and none of the host’s answers, mapped ones included', async () => {
     expect(await sh('awk \'$6 != "lo"\' /proc/net/if_inet6 2>/dev/null')).toBe('');
     const bridge = networkName(testHost.options.agentId);
     const own = hostAddresses('IPv6').map((address) => address.replace(/%.*/, '%eth0'));
@@ -208,7 +208,7 @@ for to in ('${address}', '255.255.255.255', '224.0.0.1'): attempt(to, lambda: s.
       await reached(targets.flatMap((address) => onHost.map(({ port }) => [address, port] as const))),
     ).toEqual([]);
     expect(onHost.map(({ callers }) => callers)).toEqual([[], []]);
-    // And were there one: nothing that comes from their bridge by IPv6 passes.
+    // And if there were one: nothing from their bridge passes by IPv6.
     const rules = (await exec('ip6tables', [...OUR_TABLE, '-S'])).stdout;
     for (const [parent, chain] of [
       ['INPUT', `${bridge}-IN`],
@@ -240,7 +240,7 @@ attempt('transparent', lambda: socket.socket().setsockopt(socket.SOL_IP, 19, 1))
     for (const command of refused) expect(await sh(`${command} 2>/dev/null && echo could`), command).toBe('');
   });
 
-  test('name servers are asked on their port alone, and names resolve', async () => {
+  test('name servers are reached on port 53 only, and names resolve', async () => {
     const resolvers = (await readFile('/etc/resolv.conf', 'utf8')).match(/(?<=nameserver )[\d.]+/g) ?? [];
     expect(await sh('getent hosts "$(npm config get registry | cut -d/ -f3)" >/dev/null && echo found')).toBe(
       'found',
@@ -278,7 +278,7 @@ attempt('transparent', lambda: socket.socket().setsockopt(socket.SOL_IP, 19, 1))
     }
   });
 
-  test('rules that another program took away are put back', async () => {
+  test('rules that another program removed are restored', async () => {
     const { forward, input } = {
       forward: `${networkName(testHost.options.agentId)}-FWD`,
       input: `${networkName(testHost.options.agentId)}-IN`,
@@ -401,7 +401,7 @@ attempt('pivot_root', lambda: syscall(155, b'/tmp', b'/tmp'))
 });
 
 describe('of the kernel', () => {
-  test('eight capabilities and none to come, no new privileges, a filter of system calls', async () => {
+  test('eight capabilities and no way to more, no new privileges, a seccomp filter', async () => {
     const status = await sh("grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status");
     const fields = Object.fromEntries(status.split('\n').map((line) => line.split(/:\s*/)));
     // CHOWN DAC_OVERRIDE FOWNER FSETID KILL SETGID SETUID NET_BIND_SERVICE
@@ -411,13 +411,13 @@ describe('of the kernel', () => {
     expect(fields).toMatchObject({ NoNewPrivs: '1', Seccomp: '2' });
   });
 
-  test('a setuid program gives nothing to who has given root up', async () => {
+  test('a setuid program gives nothing to a non-root user', async () => {
     const script = `cp /usr/bin/id /tmp/who && chown 0:0 /tmp/who && chmod 6755 /tmp/who && cp /tmp/who /workspace/who && chmod 6755 /workspace/who
 for who in /tmp/who /workspace/who; do setpriv --reuid=1000 --regid=1000 --clear-groups $who -u; done`;
     expect(await sh(script)).toBe('1000\n1000');
   });
 
-  test('no name space can be made or entered', async () => {
+  test('no namespace can be made or entered', async () => {
     for (const flags of ['-U', '-Ur', '-m', '-n', '-p --fork', '-i', '-u', '-C'])
       expect(await sh(`unshare ${flags} true 2>/dev/null && echo could`), flags).toBe('');
     for (const kind of ['mnt', 'net', 'pid', 'uts', 'ipc', 'user', 'cgroup'])
@@ -446,7 +446,7 @@ for who in /tmp/who /workspace/who; do setpriv --reuid=1000 --regid=1000 --clear
       expect(await sh(`head -c 100 ${path} 2>/dev/null | wc -c`), path).toBe('0');
   });
 
-  test('when memory runs out, a process gains next to nothing over those of others by lowering its score', async () => {
+  test('when memory runs out, lowering its score hardly protects a process over those of others', async () => {
     const lower = 'for n in -1 -1000; do echo $n > /proc/self/oom_score_adj; done';
     const score = 'cat /proc/self/oom_score_adj';
     expect(await sh(`${score}; (${lower}) 2>/dev/null; ${score}`)).toBe('10\n10');
@@ -462,7 +462,7 @@ for folder in /sys/fs/cgroup/ /sys/fs/cgroup/*/; do mkdir "$folder/mine" 2>/dev/
     expect(await sh('find / -xdev -name release_agent 2>/dev/null')).toBe('');
   });
 
-  test('no system call that is the host’s affair: modules, boot, clock, keys, bpf, perf, swap, accounting, ports', async () => {
+  test('no host-wide system call: modules, boot, clock, keys, bpf, perf, swap, accounting, ports', async () => {
     const calls: [name: string, call: string][] = [
       ['init_module', "syscall(175, b'x', 1, b'')"],
       ['finit_module', 'syscall(313, 0, b"", 0)'],
@@ -550,7 +550,7 @@ describe('/workspace, as the agent reads and writes it', () => {
     '/',
   ];
 
-  test('follows no link of those inside: not on reading, not in a folder’s place, not on deleting', async () => {
+  test('follows no link from inside: not on reading, not as a folder, not on deleting', async () => {
     const root = await mkdtemp(join(tmpdir(), 'switchyard-of-the-host-'));
     await writeFile(join(root, 'secret'), 'of the host');
     try {
@@ -576,7 +576,7 @@ describe('/workspace, as the agent reads and writes it', () => {
     }
   });
 
-  test('an upload lands in it, or nowhere: through no link, and in a link’s place', async () => {
+  test('an upload lands in it or nowhere: it passes no link, and replaces one', async () => {
     const root = await mkdtemp(join(tmpdir(), 'switchyard-of-the-host-'));
     await writeFile(join(root, 'target'), 'of the host');
     const { workspaces } = testHost.host;
@@ -620,7 +620,7 @@ describe('/workspace, as the agent reads and writes it', () => {
     for (const name of ['pipe', 'socket', 'sparse']) await removeEntry(workspace(), ['odd', name]);
   });
 
-  test('a lease on a file holds no reader up: the kernel would keep the agent waiting until it is given up', async () => {
+  test('a lease on a file does not block the agent until the lease ends', async () => {
     await sh(`touch leased; (exec python3 -c '
 import fcntl, signal
 signal.signal(signal.SIGIO, signal.SIG_IGN)
@@ -634,7 +634,7 @@ signal.pause()' >/dev/null 2>&1) & until test -e has-lease; do sleep 0.05; done`
     });
   });
 
-  test('names that are escape sequences, options or no text come as they are, and act on nothing', async () => {
+  test('names that are escape sequences, options or not text come unchanged, without effect', async () => {
     await sh(
       `rm -rf names && mkdir names && cd names && touch -- $'\\e]0;title\\a' '-rf' $'a\\nb' '$(reboot)' '..;' '{"a":1}' $'\\xff'`,
     );

@@ -1,4 +1,4 @@
-// What a computer uses: read from both kinds of cgroups, and moving with what it does.
+// Usage of a computer, read from both versions of cgroups while it works.
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { temporaryFolder } from '@switchyard/testing';
@@ -58,7 +58,7 @@ describe('the files of a cgroup', () => {
     });
   });
 
-  test('a limit that is none is null, and a kernel that counts in neither way is an error', () => {
+  test('no limit is null, and files of neither version are an error', () => {
     const unlimited = {
       'cpuacct/cpuacct.usage': '0',
       'cpu/cpu.cfs_quota_us': '-1',
@@ -83,7 +83,7 @@ describe('a real computer', () => {
   }, SETUP_TIMEOUT_MS);
   afterAll(() => testHost?.close(), SETUP_TIMEOUT_MS);
 
-  test('its figures move with what it does', async () => {
+  test('its figures follow its load', async () => {
     const { id, computer } = await testHost.createComputer();
     const meter = new Meter(computer.init);
     const workspace = testHost.host.workspaces.path(id);
@@ -101,7 +101,7 @@ python3 -c 'import time; x = bytearray(200 << 20); open("ready", "w"); time.slee
 until [ -e ready ]; do sleep 0.05; done`,
     );
     const later = new Date(NOW.getTime() + 60_000);
-    // Where the machine is busy with others, a tenth of a second may pass without its turn.
+    // On a busy machine, 0.1 s may pass without its turn.
     const coresUsed = async () => (await meter.measure(workspace, later)).cpu.cores_used;
     await expect.poll(coresUsed, { timeout: PATIENCE_MS }).toBeGreaterThan(0.05);
     const busy = await meter.measure(workspace, later);
@@ -110,12 +110,12 @@ until [ -e ready ]; do sleep 0.05; done`,
     expect(busy.processes.count).toBeGreaterThan(before.processes.count);
     expect((busy.disk.workspace_bytes ?? 0) - (before.disk.workspace_bytes ?? 0)).toBeGreaterThan(2_900_000);
     await run(computer, 'kill $(cat pids)');
-    // Who is signalled ends when it has its turn.
+    // A signalled process ends on its next turn.
     const memory = async () => (await meter.measure(workspace, later)).memory.bytes;
     await expect.poll(memory, { timeout: PATIENCE_MS }).toBeLessThan(busy.memory.bytes - (100 << 20));
   }, 240_000);
 
-  test('whose files are gone is an answer, and not the end of the agent', async () => {
+  test('whose files are gone is an error, and does not end the agent', async () => {
     const { computer } = await testHost.createComputer();
     // An unhandled rejection would end the process, as it ends this test run.
     await expect(new Meter(computer.init).measure('/gone/with/the/disk', NOW)).rejects.toMatchObject({
@@ -124,7 +124,7 @@ until [ -e ready ]; do sleep 0.05; done`,
   });
 });
 
-test('a workspace that is a folder is counted file by file, and not each time that it is asked for', async () => {
+test('a workspace that is a folder is counted file by file, and not on each request', async () => {
   const folder = await temporaryFolder('counted');
   const workspace = join(folder, 'files/cmp_x');
   await mkdir(workspace, { recursive: true });

@@ -1,4 +1,4 @@
-// What a computer uses, read from its cgroup files (version 1 or 2) through its init, so that it works wherever the
+// A computer's usage, read from its cgroup files (version 1 or 2) through its init, so that it works wherever the
 // agent runs. Docker's stats would take seconds.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ComputerMetrics, ServiceError } from '@switchyard/contracts';
@@ -102,7 +102,7 @@ function cpuSeconds(files: Files): number {
   if (nanoseconds !== null) return nanoseconds / 1e9;
   const microseconds = field(files(CPU_V2), 'usage_usec');
   if (microseconds !== null) return microseconds / 1e6;
-  throw new ServiceError('computer_failed', 'the kernel does not tell what the computer uses');
+  throw new ServiceError('computer_failed', 'the kernel does not report the computer’s usage');
 }
 
 function coresMax(files: Files): number | null {

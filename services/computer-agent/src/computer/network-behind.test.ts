@@ -6,12 +6,12 @@ import { expect, test } from 'vitest';
 import { hostReaches } from './__fixtures__/host-targets.ts';
 import { networkBehind } from './__fixtures__/network-behind.ts';
 
-/** Of no other test. */
+/** Used only here. */
 const ADDRESS = '198.18.213.9';
 
 const routes = async () => (await promisify(execFile)('ip', ['route', 'show', ADDRESS])).stdout;
 
-test('a network behind the host stands beside one of another run, and goes with a run that is killed', async () => {
+test('a network behind the host coexists with one of another run, and vanishes with a killed run', async () => {
   const program = `
     import { networkBehind } from ${JSON.stringify(join(import.meta.dirname, '__fixtures__/network-behind.ts'))};
     await networkBehind([${JSON.stringify(ADDRESS)}]);

@@ -76,8 +76,8 @@ export interface ComputerHostOptions {
 }
 
 /**
- * Running computers wait for this function. Whatever starts host programs, which are slow, happens in `prepare`, which
- * only new computers wait for.
+ * Running computers wait for this function. Slow work, such as most host programs, is in `prepare`, for which only
+ * new computers wait.
  */
 export async function openComputerHost(options: ComputerHostOptions): Promise<ComputerHost> {
   return new ComputerHost(await openParts(options));
@@ -207,7 +207,7 @@ function imagesOf(options: ComputerHostOptions) {
   return { foreignImages, imageRoom };
 }
 
-/** How the C programs are compiled. */
+/** How the init is compiled. */
 function compiledBy({ dataDirectory, docker, standardImage }: ComputerHostOptions) {
   return { directory: join(dataDirectory, 'init'), docker, builderImage: standardImage.name };
 }

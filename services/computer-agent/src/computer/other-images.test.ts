@@ -1,4 +1,4 @@
-// Images that are not ours need nothing but what a command uses: the init brings itself.
+// Images that are not ours need only what their commands use: the init is static.
 import { once } from 'node:events';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import Docker from 'dockerode';
@@ -10,10 +10,10 @@ const WITHOUT_BASH = 'switchyard-test/without-bash:latest';
 const EMPTY = 'switchyard-test/empty:latest';
 const HOSTILE = 'switchyard-test/hostile:latest';
 const EAGER = 'switchyard-test/eager:latest';
-/** Of a shell that takes the place of the init's socket, if it is run while the host still looks there. */
+/** A shell that replaces the init's socket if it is run while the host still looks there. */
 const EAGER_SHELL =
   '#!/bin/sh\\n[ -e /tried ] || { touch /tried; touch /run/switchyard/mine && touch /early; }\\nexec /bin/sh "$@"';
-/** All that an image can ask of the engine that runs it. */
+/** All that an image can demand of its engine. */
 const DEMANDS = [
   'ENTRYPOINT ["/bin/sh", "-c", "touch /workspace/entered; sleep 1000"]',
   'CMD ["--with", "this"]',
@@ -78,7 +78,7 @@ async function commitHostile(container: Docker.Container): Promise<void> {
   await container.commit({ repo, tag, changes: DEMANDS.join('\n') });
 }
 
-/** A computer of an image that is there already; pulling is what the product would do first. */
+/** A computer of an image that is present; the product would pull it first. */
 async function computerOf(image: string, disks: DiskPolicy = 'required') {
   const other = await openTestHost({
     diskGb: 1 / 16,
@@ -100,7 +100,7 @@ test('an image without bash runs commands by sh', async () => {
   await close();
 });
 
-test('nothing of an image runs while the host still looks where the init makes its socket', async () => {
+test('no program of an image runs before the host has taken the init’s socket', async () => {
   const { computer, close } = await computerOf(EAGER);
   expect((await run(computer, 'ls /tried /early')).output.toString()).toContain('/tried\n');
   expect(await run(computer, '[ -e /early ]')).toMatchObject({ exitCode: 1 });
@@ -117,7 +117,7 @@ test('an image without any shell starts, and a command in it fails without an ex
   await close();
 });
 
-test('of what an image demands, its environment is heeded, and nothing that is the host’s affair', async () => {
+test('an image sets its environment, and nothing that concerns the host', async () => {
   const { computer, agentId, close } = await computerOf(HOSTILE);
   const text = async (command: string) => (await run(computer, command)).output.toString();
   expect(

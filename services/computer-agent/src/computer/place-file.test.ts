@@ -1,4 +1,4 @@
-// A file's way into a workspace, whose owner is against us: never out of it, never half.
+// Placing a file into a hostile workspace: never outside of it, never half.
 import { createHash } from 'node:crypto';
 import {
   chmod,
@@ -85,7 +85,7 @@ describe('a path in /workspace', () => {
     );
   });
 
-  test('of a file whose name has slashes has none', () => {
+  test('has no slashes of the file’s name', () => {
     expect(workspacePath(null, '../../etc/passwd').absolute).toBe('/workspace/.._.._etc_passwd');
   });
 });
@@ -176,7 +176,7 @@ describe('a file', () => {
       }
     })();
     const outcomes: unknown[] = [];
-    // As often as it takes to have met a link.
+    // Until a link was met.
     for (let n = 0; n < 200 || !outcomes.some((outcome) => outcome instanceof ServiceError); n += 1)
       outcomes.push(await put(`race/deep/${n}`).catch((error: unknown) => error));
     attacking = false;

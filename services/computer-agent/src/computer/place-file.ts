@@ -13,7 +13,7 @@ const { O_NOFOLLOW, O_RDONLY } = constants;
 const NO_FOLDER: readonly string[] = ['ELOOP', 'ENOTDIR', 'ENOENT'];
 const FOLDER_MODE = 0o755;
 const FILE_MODE = 0o644;
-/** Of a mode: without setuid, setgid and the file's type. */
+/** A mode without setuid, setgid and the file's type. */
 const PERMISSION_BITS = 0o777;
 
 /**
@@ -73,7 +73,7 @@ async function enter(folder: FileHandle, name: string, owner: Owner): Promise<Fi
     if (error.code !== undefined && NO_FOLDER.includes(error.code))
       throw invalidParam(
         'path',
-        `${name} on its way is not, or is no longer, a folder: links are not followed`,
+        `${name} in it is not, or no longer, a folder: links are not followed`,
         error,
       );
     throw error;
@@ -104,11 +104,11 @@ function requireCondition({ if_match, if_none_match }: WriteCondition, tag: stri
   if (!isMet)
     throw new ServiceError(
       'precondition_failed',
-      'The file is not the one that If-Match or If-None-Match asks for. Read it again.',
+      'The file does not meet If-Match or If-None-Match. Read it again.',
     );
 }
 
-/** What its successor keeps of a file. */
+/** What a replaced file passes on. */
 function attributesOf({ uid, gid, mode }: BigIntStats): Attributes {
   return { uid: Number(uid), gid: Number(gid), mode: Number(mode) & PERMISSION_BITS };
 }
@@ -132,6 +132,6 @@ async function moveInto(folder: FileHandle, name: string, staged: string): Promi
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') throw invalidParam('path', 'its folder was removed meanwhile', error);
     if (code !== 'EISDIR') throw error;
-    throw invalidParam('path', `${name} is a folder there; end the path with a slash to go into it`, error);
+    throw invalidParam('path', `${name} is a folder; end the path with a slash to write into it`, error);
   }
 }

@@ -16,7 +16,7 @@ export type ImageStatus = { readonly ready: true } | { readonly ready: false; re
 
 interface PreparationDeps {
   readonly image: StandardImage;
-  /** What follows the image. Safe to repeat. @returns false if something is missing that a later attempt may find */
+  /** The remaining steps. Safe to repeat. @returns false if something is missing that a later attempt may find */
   readonly prepare: () => Promise<boolean>;
   readonly retryMs?: number | undefined;
   readonly logger: Logger;
@@ -26,7 +26,7 @@ export class Preparation {
   readonly #deps: PreparationDeps;
   readonly #closing = new AbortController();
   readonly #ready = Promise.withResolvers<void>();
-  #status: ImageStatus = { ready: false, message: 'the standard computer image is being looked for' };
+  #status: ImageStatus = { ready: false, message: 'looking for the standard computer image' };
   #working: Promise<void> = Promise.resolve();
 
   constructor(deps: PreparationDeps) {
@@ -71,7 +71,7 @@ export class Preparation {
   async #attempt(): Promise<boolean> {
     const { image, prepare } = this.#deps;
     await image.ensure((message) => this.#report(message), this.#closing.signal);
-    this.#report('the standard computer image is there; the host is being prepared');
+    this.#report('the standard computer image exists; the host is being prepared');
     const isComplete = await prepare();
     this.#status = { ready: true };
     this.#ready.resolve();

@@ -10,7 +10,7 @@ const logger = makeLogger('test', 'silent');
 let pool: Spares<string>;
 afterEach(() => pool?.close());
 
-/** A pool of containers that are made in no time, and when each was. */
+/** A pool of instantly made containers. @returns when each was made */
 function openPool(size: number): number[] {
   const madeAt: number[] = [];
   const make = async () => {
@@ -22,9 +22,9 @@ function openPool(size: number): number[] {
   return madeAt;
 }
 
-test('it fills without a pause, and replaces what was claimed a while after the last claim', async () => {
+test('it fills without a pause, and replaces claimed ones a while after the last claim', async () => {
   const madeAt = openPool(3);
-  // Containers are made in no time here: where no pause is waited for, all are there before any timer has its turn.
+  // Containers are made instantly here: without a pause, all exist before any timer fires.
   await nextTurn();
   expect(madeAt.length).toBe(3);
   await pool.filled();
@@ -36,11 +36,11 @@ test('it fills without a pause, and replaces what was claimed a while after the 
   expect(madeAt[3]! - claimedAt).toBeGreaterThan(PAUSE_MS - 5);
 });
 
-test('an empty pool does not put off its filling for those who found none', async () => {
+test('claims that find an empty pool do not delay its refill', async () => {
   const madeAt = openPool(1);
   await pool.filled();
   pool.claim();
-  // Were it put off by them, it would be for ever: they ask again within each pause.
+  // If they delayed it, it would never happen: they ask again within each pause.
   const asking = setInterval(() => {
     if (madeAt.length === 1) expect(pool.claim()).toBeUndefined();
   }, 20);

@@ -14,7 +14,7 @@ interface SparesDeps<T> {
   readonly name: string;
   /** Target number. */
   readonly size: number;
-  /** Each of its steps must end in time: the next one is made after it. */
+  /** Must end in bounded time: the next spare is made after it. */
   readonly make: () => Promise<T>;
   readonly destroy: (spare: T) => Promise<void>;
   /** Resolves when a spare has become useless: it is destroyed and replaced. */

@@ -70,10 +70,7 @@ async function write(
       received.bytes !== (expected.bytes ?? bytes) ||
       received.sha256 !== (expected.sha256 ?? received.sha256)
     )
-      throw new ServiceError(
-        'computer_failed',
-        'the file did not arrive as it is stored; nothing was written',
-      );
+      throw new ServiceError('computer_failed', 'the file arrived damaged; nothing was written');
     return received;
   } finally {
     await file.close();

@@ -1,5 +1,5 @@
-// Connections to ports of a computer, and terminals in it. One computer serves all tests: that it is still well after each
-// of them, with nothing left of the streams, is part of what is tested.
+// Connections to ports of a computer, and terminals in it. One computer serves all tests: after each of them it must
+// still work, with nothing left of the streams.
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
@@ -14,7 +14,7 @@ const CHUNK_BYTES = 256 * 1024;
 const ECHO_PORT = 7001;
 /** Reads nothing until a file `read` is there. */
 const SLOW_PORT = 7003;
-/** Says how many bytes came, once the other half has ended. */
+/** Sends the number of received bytes once its input ends. */
 const COUNT_PORT = 7004;
 const SIZE = { columns: 80, rows: 24 };
 /** The machine may be busy. */
@@ -55,7 +55,7 @@ beforeAll(async () => {
 
 afterAll(() => testHost?.close());
 
-/** What a test has opened and does not close itself. */
+/** Opened by a test and not closed by it. */
 const opened: Duplex[] = [];
 
 async function openPort(port: number, signal: AbortSignal): Promise<Duplex> {
@@ -83,7 +83,7 @@ async function readAll(stream: Duplex): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Writes so much at the stream's pace and ends it; the digest of what was written. */
+/** Writes these bytes at the stream's pace and ends it. @returns their digest */
 async function writeMany(stream: Duplex, bytes: number): Promise<string> {
   const digest = createHash('sha256');
   for (let left = bytes; left > 0; left -= CHUNK_BYTES) {
@@ -95,7 +95,7 @@ async function writeMany(stream: Duplex, bytes: number): Promise<string> {
   return digest.digest('hex');
 }
 
-/** Resolves once the terminal has shown what is looked for. */
+/** Resolves once the terminal has shown this text. */
 function shown(terminal: Duplex): { until(text: string | RegExp): Promise<string>; all(): string } {
   let all = '';
   terminal.on('data', (bytes: Buffer) => {
@@ -112,7 +112,7 @@ function shown(terminal: Duplex): { until(text: string | RegExp): Promise<string
 }
 
 describe('a port', () => {
-  test('takes and gives many megabytes at once, unchanged', async () => {
+  test('passes megabytes both ways at once, unchanged', async () => {
     const stream = await openPort(ECHO_PORT, never);
     const came = createHash('sha256');
     const reading = (async () => {
@@ -159,7 +159,7 @@ describe('a port', () => {
     expect(await shell('echo well')).toBe('well');
   });
 
-  test('whose server is killed ends at once, and never as if all had come', async () => {
+  test('whose server is killed fails at once, and never ends regularly', async () => {
     const port = 7010;
     const server = `require('node:net').createServer((s) => s.write('begun')).listen(${port}, () => console.log('up'))`;
     const up = Promise.withResolvers<void>();
@@ -168,7 +168,7 @@ describe('a port', () => {
     const stream = await openPort(port, never);
     const [first] = (await once(stream, 'data')) as [Buffer];
     expect(first.toString()).toBe('begun');
-    stream.write(randomBytes(16)); // which it does not read: its death resets the connection
+    stream.write(randomBytes(16)); // unread, so its death resets the connection
     const outcome = readAll(stream).catch((error: unknown) => error);
     await run(computer, 'pkill -9 -f "[s]7010|createServer"');
     expect((await serving).exitCode).toBe(128 + 9);
@@ -177,7 +177,7 @@ describe('a port', () => {
     await expect(openPort(port, never)).rejects.toMatchObject({ code: 'port_unreachable' });
   });
 
-  test('is broken off by its signal: the server sees that it is no end', async () => {
+  test('is reset by its signal: the server sees an error, not an end', async () => {
     const port = 7011;
     const server = `require('node:net').createServer((s) => { s.on('data', () => console.log('in')); s.on('error', (e) => { console.log(e.code); process.exit(); }); s.on('end', () => { console.log('end'); process.exit(); }); }).listen(${port}, () => console.log('up'))`;
     let output = '';
@@ -200,7 +200,7 @@ describe('a port', () => {
     expect(output).toBe('up\nin\nECONNRESET\n');
   });
 
-  test('may be open fifty times at once, and one that stands still holds up none of the others', async () => {
+  test('may be open fifty times at once, and a stalled one does not block the others', async () => {
     const still = await openPort(ECHO_PORT, never);
     const stalled = writeMany(still, 8 * 1024 * 1024);
     const digests = await Promise.all(
@@ -221,7 +221,7 @@ describe('a port', () => {
     await stalled;
   });
 
-  test('over the limit is refused with a code, and what is open goes on', async () => {
+  test('over the limit is refused with a code, and open ones go on', async () => {
     const open = await Promise.all(Array.from({ length: 128 }, () => openPort(ECHO_PORT, never)));
     await expect(openPort(ECHO_PORT, never)).rejects.toMatchObject({ code: 'rate_limited' });
     const [first] = open;
@@ -239,7 +239,7 @@ describe('a port', () => {
 });
 
 describe('a terminal', () => {
-  test('is a login shell in /workspace with the size that was asked for, and that it is given later', async () => {
+  test('is a login shell in /workspace with the requested size, and can be resized', async () => {
     const terminal = await openTerminal({ columns: 101, rows: 37 }, never);
     const screen = shown(terminal);
     terminal.write('pwd; tty; stty size; shopt -q login_shell && echo is-login; echo $TERM\r');
@@ -264,14 +264,14 @@ describe('a terminal', () => {
     terminal.destroy();
   });
 
-  test('takes Ctrl-C, and says how its shell ended, after the last of its output', async () => {
+  test('takes Ctrl-C, and reports its shell’s exit code after the last output', async () => {
     const terminal = await openTerminal(SIZE, never);
     const screen = shown(terminal);
-    // Said by the program itself, which by then has the terminal: an interrupt before that is the shell's own.
+    // Printed by the program itself, which by then has the terminal: an earlier interrupt reaches the shell.
     terminal.write('sh -c \'echo be""gun; exec sleep 1000\'\r');
     await screen.until('begun\r\n');
     terminal.write('\u0003');
-    await screen.until(/\^C[\s\S]*[#$] $/); // what is typed before the prompt is back goes with the interrupt
+    await screen.until(/\^C[\s\S]*[#$] $/); // the interrupt discards input typed before the prompt
     terminal.write('echo code $?; seq 2000; exit 7\r');
     expect(await terminal.exitCode).toBe(7);
     if (!terminal.readableEnded) await once(terminal, 'end');
@@ -279,14 +279,14 @@ describe('a terminal', () => {
     expect(screen.all()).toMatch(/\r\n1999\r\n2000\r\n/);
   });
 
-  test('that is closed kills all that was started in it, however that hides', async () => {
+  test('that is closed kills everything started in it, however it hides', async () => {
     const terminal = await openTerminal(SIZE, never);
     const screen = shown(terminal);
     terminal.write(
       "trap '' TERM HUP; setsid sleep 7777 & (sleep 7777 &) ; nohup sleep 7777 & echo sta''rted\r",
     );
     await screen.until('started\r\n');
-    // The shell goes on before what it has begun is the program that it is to be.
+    // The shell goes on before its child has become the program.
     const hidden = () => shell('pgrep -fc "[s]leep 7777" || true');
     await expect.poll(async () => Number(await hidden()), PATIENCE).toBeGreaterThanOrEqual(3);
     terminal.destroy();
@@ -301,7 +301,7 @@ describe('a terminal', () => {
     expect(await shell('pgrep -fc "[s]leep 6666" || true')).toBe('0');
   });
 
-  test('that floods stands still while no client reads, and still takes Ctrl-C', async () => {
+  test('that floods is blocked while no client reads, and still takes Ctrl-C', async () => {
     const terminal = await openTerminal(SIZE, never);
     terminal.write('yes\r');
     await expect.poll(() => terminal.readableLength, PATIENCE).toBeGreaterThan(STREAM_CREDIT_BYTES / 2);
@@ -311,7 +311,7 @@ describe('a terminal', () => {
     terminal.write('\u0003');
     const screen = shown(terminal);
     await screen.until('y\r\n');
-    await screen.until(/[#$] $/); // what is typed before the prompt is back goes with the interrupt
+    await screen.until(/[#$] $/); // the interrupt discards input typed before the prompt
     terminal.write('exit 5\r');
     expect(await terminal.exitCode).toBe(5);
   });
@@ -322,7 +322,7 @@ describe('a terminal', () => {
       await other.init.openStream({ kind: 'terminal', ...SIZE }, never),
       await other.init.openStream({ kind: 'terminal', ...SIZE }, never),
     ];
-    // A shell that asks for a command ignores the SIGTERM of the stop; before that it would end by it, and say 143.
+    // A shell at its prompt ignores the SIGTERM of the stop; before its prompt it would end with 143.
     for (const terminal of terminals) await shown(terminal).until(/[#$] $/);
     await other.stop();
     for (const terminal of terminals) {
@@ -331,7 +331,7 @@ describe('a terminal', () => {
   });
 });
 
-test('streams of an agent that is gone end: nothing of theirs goes on', async () => {
+test('streams of an agent that is gone end, with their processes', async () => {
   const second = await testHost.connect(computer);
   const terminal = await second.init.openStream({ kind: 'terminal', ...SIZE }, never);
   const screen = shown(terminal);

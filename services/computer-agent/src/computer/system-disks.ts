@@ -2,7 +2,7 @@
 // size (disk-image.ts) and is removed with the container. Without it, `fallocate -l 1T /x`, a million files in /tmp
 // or a growing /etc/hosts would fill the host's disk.
 //
-//   images/<slot>.ext4   the file systems          mounts/<slot>/layer       what the image's files are overlaid with
+//   images/<slot>.ext4   the file systems          mounts/<slot>/layer       overlay of the image's files
 //                                                  mounts/<slot>/volumes/<n> volumes that the image declares
 //                                                  mounts/<slot>/etc         hosts, hostname, resolv.conf
 //
@@ -23,7 +23,7 @@ const IMAGE_SUFFIX = '.ext4';
 interface SystemDisk {
   /** Folder of the files to mount in /etc. */
   readonly networkFiles: string;
-  /** Moves the writable folders of a container that is created and not started to the disk. @throws if it cannot */
+  /** Moves the writable folders of a created, not yet started container to the disk. @throws if it cannot */
   carry(places: WritablePlaces): Promise<void>;
 }
 

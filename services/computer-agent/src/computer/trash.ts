@@ -10,7 +10,7 @@ const MEMORY_BYTES_MAX = 128 * 1024 * 1024;
 
 interface TrashDeps {
   readonly logger: Pick<Logger, 'warn'>;
-  /** Of the program that removes a folder. */
+  /** Address space of `rm`. */
   readonly memoryBytesMax?: number;
 }
 
@@ -48,7 +48,7 @@ async function removeTree(tree: string, memoryBytesMax: number): Promise<void> {
   try {
     await runProgram('prlimit', [limit, 'rm', '-rf', '--one-file-system', '--', tree]);
   } catch {
-    await removeFlat(tree); // also what is nested too deep for the memory of `rm`
+    await removeFlat(tree); // handles nesting too deep for the memory of `rm`
   }
 }
 

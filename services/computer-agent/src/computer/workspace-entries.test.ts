@@ -1,4 +1,4 @@
-// Reading, listing and removing in a workspace whose owner is against us: never outside of it, never held up.
+// Reading, listing and removing in a hostile workspace: never outside of it, never blocked.
 import { execFileSync } from 'node:child_process';
 import { mkdir, readdir, readFile, rename, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -66,7 +66,7 @@ describe('a path', () => {
 });
 
 describe('reading', () => {
-  test('gives all of a file or a part of it, and another tag when it has changed', async () => {
+  test('returns a file or a part of it, and another tag once it has changed', async () => {
     await mkdir(join(workspace, 'a/b'), { recursive: true });
     const text = `${'x'.repeat(300_000)}the end`;
     await writeFile(join(workspace, 'a/b/file'), text);
@@ -83,7 +83,7 @@ describe('reading', () => {
     expect(await tag()).not.toBe(before);
   });
 
-  test('follows no link, at the end or on the way, and says so', async () => {
+  test('refuses a link, at the end or in the middle', async () => {
     await symlink(join(outside, 'secret'), join(workspace, 'link'));
     await symlink(outside, join(workspace, 'folder'));
     await symlink('loop', join(workspace, 'loop'));
@@ -91,19 +91,19 @@ describe('reading', () => {
       await expect(read(path)).rejects.toMatchObject({ code: 'invalid_request', param: 'path' });
   });
 
-  test('is not held up by a pipe, and takes no socket for a file', async () => {
+  test('does not block on a pipe, and refuses a socket', async () => {
     execFileSync('mkfifo', [join(workspace, 'pipe')]);
     await expect(read('pipe')).rejects.toMatchObject({ code: 'invalid_request', param: 'path' });
   });
 
-  test('of what is not there is 404, of a file taken for a folder 400', async () => {
+  test('of a missing entry is 404, of a file used as a folder 400', async () => {
     await writeFile(join(workspace, 'file'), '');
     for (const path of ['none', 'none/at/all'])
       await expect(read(path)).rejects.toMatchObject({ code: 'path_not_found' });
     await expect(read('file/x')).rejects.toMatchObject({ code: 'invalid_request' });
   });
 
-  test('stays with the file that was opened, whatever is put in its place', async () => {
+  test('stays with the opened file, whatever replaces it', async () => {
     await writeFile(join(workspace, 'file'), 'first');
     const entry = await openEntry(workspace, ['file']);
     if (entry.kind !== 'file') throw new Error('a folder');
@@ -115,7 +115,7 @@ describe('reading', () => {
     expect(Buffer.concat(pieces).toString()).toBe('first');
   });
 
-  test('fails of a file that becomes shorter meanwhile: no part passes for all', async () => {
+  test('fails if the file is shortened meanwhile: no part passes for the whole', async () => {
     await writeFile(join(workspace, 'file'), 'x'.repeat(300_000));
     const entry = await openEntry(workspace, ['file']);
     if (entry.kind !== 'file') throw new Error('a folder');
@@ -127,7 +127,7 @@ describe('reading', () => {
     await entry.handle.close();
   });
 
-  test('never leaves the workspace, while a folder on the way is swapped for a link again and again', async () => {
+  test('never leaves the workspace while a folder on its path is swapped for a link repeatedly', async () => {
     await mkdir(join(workspace, 'a'));
     await writeFile(join(workspace, 'a/secret'), 'of the computer');
     await symlink(outside, join(workspace, 'b'));
@@ -141,7 +141,7 @@ describe('reading', () => {
       }
     })();
     const seen = new Set<string>();
-    // As often as it takes to have met it as a folder, too.
+    // Until it was met as a folder, too.
     for (let time = 0; time < 500 || !seen.has('of the computer'); time++)
       seen.add(await read('a/secret').catch((error: ServiceError) => error.code));
     swapping = false;
@@ -151,7 +151,7 @@ describe('reading', () => {
   });
 });
 
-test('a listing tells files, folders, links and the rest, by name, also of names that are no text', async () => {
+test('a listing has files, folders, links and others by name, also names that are not UTF-8', async () => {
   await mkdir(join(workspace, 'folder'));
   await writeFile(join(workspace, 'file'), '12345');
   await symlink('/etc/passwd', join(workspace, 'link'));
@@ -176,7 +176,7 @@ test(`of a folder with over ${FOLDER_ENTRIES_MAX} entries so many are listed, an
   expect(has_more).toBe(true);
 });
 
-test('of a folder that is closed while it is listed, no part passes for the whole', async () => {
+test('a listing fails if its folder closes meanwhile: no part passes for all', async () => {
   for (let i = 0; i < 100; i += 1) await writeFile(join(workspace, String(i)), '');
   const entry = await openEntry(workspace, []);
   for (const looksBefore of [2, 40, 301]) {
@@ -203,7 +203,7 @@ describe('removing', () => {
     expect(await readFile(join(outside, 'secret'), 'utf8')).toBe('of the host');
   });
 
-  test('goes through no link, never takes the workspace itself, and 404 of what is not there', async () => {
+  test('follows no link, refuses the workspace itself, and is 404 for a missing entry', async () => {
     await symlink(outside, join(workspace, 'folder'));
     await expect(remove('folder/secret')).rejects.toMatchObject({ code: 'invalid_request' });
     await expect(remove('')).rejects.toMatchObject({ code: 'invalid_request' });

@@ -43,7 +43,7 @@ export function enterFolder(folder: FileHandle, name: string): Promise<FileHandl
   return open(within(folder, name), FOLDER_FLAGS).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') throw notThere(error);
     if (error.code === 'ELOOP' || error.code === 'ENOTDIR')
-      throw invalidParam('path', `${name} on its way is no folder: links are not followed`, error);
+      throw invalidParam('path', `${name} in it is not a folder: links are not followed`, error);
     throw error;
   });
 }

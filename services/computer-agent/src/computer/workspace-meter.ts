@@ -29,7 +29,7 @@ export class WorkspaceMeter {
   }
 }
 
-/** A workspace on a disk is a folder of that disk (disks.ts), so its parent is on another file system otherwise. */
+/** A workspace on a disk is a folder of that disk (disks.ts): its grandparent is on another file system. */
 async function ownFileSystem(workspace: string): Promise<Omit<DiskUse, 'measured_at'> | null> {
   const around = dirname(dirname(workspace));
   const [its, parents] = await Promise.all([stat(workspace), stat(around)]);

@@ -28,7 +28,7 @@ test('directories nested deeper than any path can name are deleted', async () =>
   await expect.poll(() => readdir(join(directory, 'trash'))).toEqual([]);
 });
 
-/** Creates folders in it, one in the other. */
+/** Creates nested folders in it. */
 async function nest(folder: string, levels: number, name: string): Promise<void> {
   const program = 'for (1..$ARGV[0]) { mkdir $ARGV[1] or die $!; chdir $ARGV[1] or die $! }';
   await run('perl', ['-e', program, String(levels), name], { cwd: folder });
@@ -57,7 +57,7 @@ test('one is removed at a time, by a program of bounded memory, and no deletion 
   await expect.poll(() => readdir(join(directory, 'trash'))).toEqual([]);
 });
 
-test('folders that are nested too deep for the memory of the program are deleted all the same', async () => {
+test('folders nested too deep for the memory of `rm` are deleted all the same', async () => {
   const warn = vi.spyOn(logger, 'warn');
   const trash = await openTrash(join(directory, 'trash'), { logger, memoryBytesMax: 8 * 1024 * 1024 });
   const outside = join(directory, 'outside');
@@ -75,7 +75,7 @@ test('folders that are nested too deep for the memory of the program are deleted
   expect(await readdir(directory)).toEqual(['outside', 'trash']);
 });
 
-test('making one that is there keeps its files; deleting one that is gone is no error', async () => {
+test('creating an existing one keeps its files; deleting a missing one is no error', async () => {
   const workspaces = await openWorkspaces(directory, { logger });
   await workspaces.create('cmp_a');
   await writeFile(join(workspaces.path('cmp_a'), 'file'), 'kept');

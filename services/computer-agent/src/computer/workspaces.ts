@@ -71,7 +71,7 @@ export class Workspaces {
   }
 
   /**
-   * Mounts the disk, and frees what a dead agent left of uploads on it. Call it before each use of the path or the
+   * Mounts the disk, and removes a dead agent's uploads from it. Call it before each use of the path or the
    * staging folder, except right after `create`.
    */
   async open(computerId: string): Promise<void> {

@@ -14,7 +14,7 @@ export const INIT_SOCKET = 'init.sock';
 const WORKSPACE_PATH = '/workspace';
 const COMPUTER_HOSTNAME = 'computer';
 
-/** Enough for packages, servers and a user's own `sudo`-less root; nothing that reaches beyond the container. */
+/** Enough for packages and servers; nothing that reaches beyond the container. */
 const CAPABILITIES = [
   'CHOWN',
   'DAC_OVERRIDE',
@@ -55,7 +55,7 @@ const READONLY_PATHS = [
 /** Only loopback has IPv6. Docker disables it everywhere but maps ::1 to `localhost`, where servers listen. */
 const IPV6_SYSCTLS = { 'net.ipv6.conf.lo.disable_ipv6': '0' };
 
-/** What is guaranteed when the host is busy. */
+/** Guaranteed when the host is busy. */
 export interface SizeMb {
   /** Cores. */
   readonly cpu: number;
@@ -99,7 +99,7 @@ ff02::2\tip6-allrouters
   };
 }
 
-/** What every container of this agent has, whatever its computer asks for. */
+/** Settings of every container of this agent. */
 export interface ContainerDefaults {
   readonly agentId: string;
   /** Docker network of the computers. */
@@ -138,7 +138,7 @@ export function containerConfig(
     Image: spec.image,
     Entrypoint: [INIT_PATH],
     Cmd: [`${CONTROL_PATH}/${INIT_SOCKET}`],
-    // A computer is its renter's: root inside, whatever the image's own default user.
+    // The renter is root, whatever the image's default user.
     User: '0:0',
     WorkingDir: WORKSPACE_PATH,
     Hostname: COMPUTER_HOSTNAME,
@@ -165,7 +165,7 @@ export function containerConfig(
       ...(options.ipv6 ? { Sysctls: IPV6_SYSCTLS } : {}),
       IpcMode: 'private',
       RestartPolicy: { Name: 'no' },
-      // Output goes through the init; what a log driver would write fills the host's disk.
+      // Output goes through the init; a log driver would fill the host's disk.
       LogConfig: { Type: 'none', Config: {} },
       ...(options.runtime === undefined ? {} : { Runtime: options.runtime }),
       Mounts: [

@@ -22,15 +22,15 @@ const STOP_TIMEOUT_S = 4;
 
 interface EngineOptions extends ContainerDefaults {
   readonly docker: Docker;
-  /** How long an answer is waited for; undefined: for a minute. */
+  /** Timeout for each answer; undefined: one minute. */
   readonly answerMsMax?: number | undefined;
 }
 
-/** Folders of the host in which the files are that a container writes. */
+/** Host folders of the files that a container writes. */
 export interface WritablePlaces {
   /** Holds the engine's writable layer over the image, with its `diff` and `work`. */
   readonly layer: string;
-  /** Of the volumes that the image declares. */
+  /** Volumes that the image declares. */
   readonly volumes: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export interface EngineContainer {
 export interface ContainerState {
   readonly slot: string;
   readonly running: boolean;
-  /** Of its init, as the engine's host numbers processes; 0 when it does not run. */
+  /** Of its init, in the engine host's pid namespace; 0 when it does not run. */
   readonly pid: number;
   /** Size as last set in the engine. */
   readonly size: SizeMb;
@@ -81,7 +81,7 @@ export function createEngine(options: EngineOptions) {
       // Dockerode's types describe another driver.
       const { UpperDir: upper } = (GraphDriver?.Data ?? {}) as { readonly UpperDir?: string };
       if (GraphDriver?.Name !== 'overlay2' || upper === undefined)
-        throw new Error('the engine keeps what containers write in a way that is not known here');
+        throw new Error('the storage driver of the engine is not overlay2');
       const volumes = Mounts.filter(({ Type }) => Type === 'volume').map(({ Source }) => Source);
       return { layer: dirname(upper), volumes };
     },

@@ -3,8 +3,8 @@
 // of connections is limited, because all computers share the host's connection table.
 //
 // Docker's own rules allow the host and everything behind it, so our chains are in the mangle table, which comes
-// before the filter table and is not touched by Docker. Its chain DOCKER-USER would be for this purpose, but Docker
-// removes the jump to it for a moment whenever any network is created. Rules of other programs are not changed.
+// before the filter table and is not touched by Docker. The chain DOCKER-USER is meant for this, but Docker removes
+// the jump to it for a moment whenever any network is created. Rules of other programs are not changed.
 import { execFile } from 'node:child_process';
 import { access, readFile } from 'node:fs/promises';
 import { isIPv4 } from 'node:net';
@@ -66,7 +66,7 @@ export interface FirewallOptions {
 interface FirewallChains {
   readonly forward: string;
   readonly input: string;
-  /** What is forwarded to computers. */
+  /** Packets to computers. */
   readonly download: string;
 }
 

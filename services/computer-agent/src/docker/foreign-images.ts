@@ -21,7 +21,7 @@ import { ImageFailure, type ImageFailureReason } from './image-registry.ts';
  * commands of its computers.
  */
 const PULLS_MAX = 2;
-/** Since a registry may be slow. */
+/** Registries may be slow. */
 const ORG_PULLS_MAX = 1;
 
 export interface ForeignImagesDeps extends Omit<ImagePullDeps, 'loading' | 'removeUnused' | 'turns'> {
@@ -31,7 +31,7 @@ export interface ForeignImagesDeps extends Omit<ImagePullDeps, 'loading' | 'remo
 
 export type ForeignImages = ReturnType<typeof createForeignImages>;
 
-/** Those of one host. */
+/** Serves one host. */
 export function createForeignImages(deps: ForeignImagesDeps) {
   const { docker, memory, logger } = deps;
   /** Repository -> number of current uses of its images. */
@@ -40,7 +40,7 @@ export function createForeignImages(deps: ForeignImagesDeps) {
   const removals = new Map<string, Promise<boolean>>();
 
   const loading = new Set<ImagePull>();
-  /** The engine also unpacks an image whose caller has left; before it is there, it cannot be removed. */
+  /** The engine unpacks even if the caller has left; until it is done, the image cannot be removed. */
   const isInUse = (repository: string) =>
     uses.has(repository) || loading.values().some((pull) => pull.repository === repository);
 

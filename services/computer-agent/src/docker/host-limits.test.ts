@@ -45,7 +45,7 @@ test('low limits give one warning with the command that raises them, and are not
   expect(await readFile(pathOf('kernel.pid_max'), 'utf8')).toBe('32768\n');
 });
 
-test('the command stands in the deployment docs', async () => {
+test('the deployment docs have the command', async () => {
   const docs = await readFile(new URL('../../../../docs/deployment.md', import.meta.url), 'utf8');
   for (const [name, needed] of Object.entries(HOST_LIMITS)) expect(docs).toContain(`${name}=${needed}`);
 });

@@ -10,7 +10,7 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 
 const shell = (script: string, ...args: string[]) => runProgram('sh', ['-c', script, 'sh', ...args]);
 
-test('arguments arrive as they are, and stdin is empty', async () => {
+test('arguments arrive unchanged, and stdin is empty', async () => {
   const path = join(root, 'arguments');
   const odd = ['', "it's", 'to here\n, "and"  Ünïcode', '*', '$HOME'];
   await shell('cat; out="$1"; shift; printf "%s|" "$@" > "$out"', path, ...odd);

@@ -11,7 +11,7 @@ const OUTPUT_BYTES_MAX = 4_000;
 /** Stands for a newline in an answer: the shell would write each line on its own, between those of other programs. */
 const NEWLINE = '\x01';
 const SIGNAL_CODES_FROM = 128;
-/** Also of a program that reached its timeout. */
+/** Also for a program that timed out. */
 const SIGKILL_CODE = SIGNAL_CODES_FROM + 9;
 
 interface RunOptions {
@@ -55,7 +55,7 @@ interface Ended {
 interface Pending {
   readonly ended: PromiseWithResolvers<Ended>;
   readonly timer: NodeJS.Timeout;
-  /** Of the program and everything that it started; undefined until the shell reports it. */
+  /** Has all that the program started; undefined until the shell reports it. */
   processGroup: number | undefined;
   /** The program is killed as soon as its group is known. */
   isUnwanted: boolean;

@@ -1,5 +1,5 @@
-// What the engine cannot set: the agent sets it from the host, on the first process of a started container and on what
-// belongs to that container alone, before any program runs inside.
+// Limits that the engine lacks. The agent sets them from the host before any program runs inside: on the first process
+// of a container and on what belongs to it alone.
 import { readFile, writeFile } from 'node:fs/promises';
 import { constants, setPriority } from 'node:os';
 import { basename, join } from 'node:path';
@@ -7,17 +7,17 @@ import type { Logger } from '@switchyard/service';
 import { BYTES_PER_MB, INIT_PATH } from './container-config.ts';
 import { runProgram } from './host-programs.ts';
 
-/** Of TCP and UDP together. The host has about 9 % of its memory for each of the two (`net.ipv4.tcp_mem`, `udp_mem`). */
+/** TCP and UDP together. The host has about 9 % of its memory for each (`net.ipv4.tcp_mem`, `udp_mem`). */
 const SOCKET_BYTES_MAX = 64 * BYTES_PER_MB;
-/** The kernel counts the terminals of all containers together, and refuses one over 3,072 by default. */
+/** The kernel counts the terminals of all containers together, and allows 3,072 by default. */
 const TERMINALS_MAX = 128;
 /** As the engine mounts it: a remount sets all options. */
 const DEVPTS_OPTIONS = `nosuid,noexec,ptmxmode=0666,mode=0620,gid=5,max=${TERMINALS_MAX}`;
 const REMOUNT_TIMEOUT_MS = 5_000;
 
 /**
- * Does nothing where this agent does not see the processes of the engine's host (the number is another process's then),
- * and leaves out what it may not set.
+ * Does nothing where this agent does not see the processes of the engine's host (the pid is another process's then),
+ * and skips what it may not set.
  *
  * @param pid of the container's first process, as the engine's host numbers processes
  */
@@ -60,7 +60,7 @@ async function limitSocketBuffers(groups: string, containerId: string): Promise<
  * only; `nsenter` would run, as the host's root, the program `mount` that the image contains.
  */
 async function limitTerminals(pid: number): Promise<void> {
-  // The first process of another runtime (a virtual machine) may be in the host's own mount name space.
+  // The first process of another runtime (a virtual machine) may be in the host's own mount namespace.
   const name = await readFile(`/proc/${pid}/comm`, 'utf8');
   if (name.trim() !== basename(INIT_PATH)) return;
   const inside = ['--internal-only', '-n', '-N', `/proc/${pid}/ns/mnt`];

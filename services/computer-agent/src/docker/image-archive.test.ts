@@ -1,4 +1,4 @@
-// What the agent makes of the layers of an image while they pass, without an engine or a registry.
+// How the agent checks an image's layers in transit, without an engine or a registry.
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';

@@ -18,7 +18,7 @@ const BYTES_PER_GB = 1024 ** 3;
 /** Largest file of a tar header: eleven octal digits. */
 const FILE_BYTES_MAX = 8 ** 11 - 1;
 const HEADER = { name: 0, mode: 100, size: 124, mtime: 136, checksum: 148, type: 156, magic: 257 } as const;
-/** What an unpacked entry takes of the disk, also an empty file: its inode, and its name in a folder. */
+/** Disk use of an unpacked entry, even an empty file: its inode, and its name in a folder. */
 const ENTRY_BYTES = 4_096;
 /** Extended header of a sparse file, which unpacks to more bytes than it has. `\d+` would take quadratic time. */
 const SPARSE = /\d GNU\.sparse\.\w+=/;

@@ -24,7 +24,7 @@ const STALLED_MS_MAX = 60_000;
 const BYTES_PER_GB = 1024 ** 3;
 /** Characters of a digest by which the engine names a layer that it unpacks. */
 const SHORT_ID_CHARS = 12;
-export const NO_ROOM = 'the disk of its computer’s host is nearly full';
+export const NO_ROOM = 'the host’s disk is nearly full';
 
 /** One line of the engine's answer while it loads an archive. */
 const loadEvent = z.object({
@@ -43,7 +43,7 @@ export interface ImagePullDeps {
   readonly roomBytes: () => Promise<number>;
   /** Removes images that are not in use. */
   readonly removeUnused: () => Promise<number>;
-  /** Of the pulls of this host. */
+  /** Limits this host's pulls. */
   readonly turns: Places;
   /** Pulls of this host whose image the engine is receiving or unpacking. */
   readonly loading: Set<ImagePull>;
@@ -57,7 +57,7 @@ export interface ImagePullDeps {
 
 export interface ImageRequest {
   readonly image: string;
-  /** Whose computer it is for; undefined: of no org. */
+  /** Owner of the computer; undefined: none. */
   readonly org?: string | undefined;
   /** Called with progress during a pull. Not called if the image is present. */
   readonly onPull?: ((progress: CreationProgress) => void) | undefined;
@@ -82,7 +82,7 @@ export class ImagePull {
   #stalled: NodeJS.Timeout | undefined;
   #turn: HeldPlaces | undefined;
   #isHandedOver = false;
-  /** What the engine will unpack; 0 until its room is reserved. */
+  /** Size once unpacked; 0 until its room is reserved. */
   #unpackedBytes = 0;
 
   constructor(deps: ImagePullDeps, request: ImageRequest, reference: ImageReference) {
@@ -117,7 +117,7 @@ export class ImagePull {
     this.#turn?.release();
   }
 
-  /** Waits until few enough other pulls of this host go on. @throws ImageFailure `too_slow` if that takes too long */
+  /** Waits for its turn among this host's pulls. @throws ImageFailure `too_slow` if that takes too long */
   async begin(): Promise<void> {
     this.#request.onPull?.({ ...this.#progress.now, phase: 'looking_up' });
     const { org } = this.#request;
@@ -244,7 +244,7 @@ export class ImagePull {
     const { stalledMsMax = STALLED_MS_MAX } = this.#deps;
     clearTimeout(this.#stalled);
     this.#stalled = setTimeout(
-      () => this.#giveUp('stalled', `its registry has sent nothing for ${stalledMsMax / 1_000} s`),
+      () => this.#giveUp('stalled', `no progress for ${stalledMsMax / 1_000} s`),
       stalledMsMax,
     );
   }

@@ -13,7 +13,7 @@ test.each([
   [`registry.example:5000/a:1@${DIGEST}`, 'https://registry.example:5000', 'a', DIGEST],
   ['localhost/x', 'http://localhost', 'x', 'latest'],
   ['127.0.0.1:5000/x', 'http://127.0.0.1:5000', 'x', 'latest'],
-  // A host to engines since version 23.
+  // A host for engines since 23.
   ['Internal/a', 'https://Internal', 'a', 'latest'],
 ])('%s is asked for at %s as %s, %s', (image, origin, path, wanted) => {
   expect(parseImageReference(image)).toMatchObject({ origin, path, wanted });
@@ -26,6 +26,6 @@ test.each(['', 'UPPER', 'a b', 'a:', 'https://x/y', 'a@sha256:1', '../a', '127.0
   },
 );
 
-test('a host that only begins like the loopback is not asked by plain HTTP', () => {
+test('a host that only begins like loopback is not queried by plain HTTP', () => {
   expect(parseImageReference('127.0.0.1.evil.example/x')?.origin).toBe('https://127.0.0.1.evil.example');
 });

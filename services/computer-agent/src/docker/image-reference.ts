@@ -8,9 +8,9 @@ const OFFICIAL = 'library/';
 export interface ImageReference {
   /** As given, without tag and digest. */
   readonly repository: string;
-  /** Of the registry: `https://host[:port]`. Plain HTTP on loopback, as in Docker. */
+  /** `https://host[:port]` of the registry; plain HTTP on loopback, as in Docker. */
   readonly origin: string;
-  /** Of the repository in its registry. */
+  /** The repository in its registry. */
   readonly path: string;
   /** The digest if given, otherwise the tag. */
   readonly wanted: string;
@@ -36,7 +36,7 @@ export function parseImageReference(image: string): ImageReference | null {
 /** `host[:port]` that the name begins with; undefined: the default registry. */
 function registryOf(repository: string): string | undefined {
   const first = repository.split('/')[0] ?? '';
-  // Matches all engine versions: newer ones take a first component with a capital letter for a host.
+  // Matches all engine versions: newer ones treat a first component with a capital letter as a host.
   const isHost = repository.includes('/') && (/[.:A-Z]/.test(first) || first === 'localhost');
   return isHost ? first : undefined;
 }

@@ -8,7 +8,7 @@ const MANIFEST_BYTES = 3.9 * 1024 * 1024;
 const ORIGIN = 'https://registry.test';
 const LAYER = { digest: digestOf('layer'), size: 1 };
 const PLATFORM = { os: 'linux', architecture: 'amd64' };
-/** Far above the time of a right check, far below that of a check that goes on after the first wrong element. */
+/** Far above the time of a right check, far below that of one that continues after the first wrong element. */
 const CHECK_MS_MAX = 3_000;
 
 /** A registry that sends these answers, by the path of the request. */

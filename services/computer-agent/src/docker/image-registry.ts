@@ -179,7 +179,7 @@ export class ImageRegistry {
       }
     }
     if (done !== size || `sha256:${hash.digest('hex')}` !== digest)
-      throw new ImageFailure('failed', 'what its registry sent does not match the digest in its manifest');
+      throw new ImageFailure('failed', 'data of its registry does not match the digest in its manifest');
   }
 
   /** A manifest or an index. */

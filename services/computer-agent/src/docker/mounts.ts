@@ -15,7 +15,7 @@ export type MountSlots = Awaited<ReturnType<typeof openMountSlots>>;
 /** @throws where this process may not mount: then containers get their workspace when they are created */
 export async function openMountSlots(path: string) {
   await mkdir(path, { recursive: true, mode: 0o700 });
-  const directory = await realpath(path); // as the kernel's table of mounts has it
+  const directory = await realpath(path); // as in the kernel's mount table
   const own = (await mounts()).findLast(({ point }) => point === directory);
   if (!own) await bindByCommand(directory, directory);
   if (!own?.shared) await mountCommand('mount', '--make-rshared', directory);
@@ -62,18 +62,18 @@ export async function closeMountSlots(path: string): Promise<void> {
 }
 
 export interface Mount {
-  /** Its numbers, as the kernel writes them: two mounts of one file system have the same. */
+  /** Device numbers as the kernel writes them: equal for two mounts of one file system. */
   readonly device: string;
   /** What is mounted: a path in that file system. */
   readonly root: string;
   readonly point: string;
-  /** The device, or whatever else. */
+  /** A device or another source. */
   readonly source: string;
-  /** What is mounted below it is seen by others. */
+  /** Mounts below it propagate to its peers. */
   readonly shared: boolean;
 }
 
-/** Every mount point of this process's name space, one entry for each mount. */
+/** Every mount point of this process's namespace, one entry for each mount. */
 export async function mountPoints(): Promise<string[]> {
   return (await mounts()).map(({ point }) => point);
 }
@@ -84,7 +84,7 @@ export async function sourceOfMount(point: string): Promise<string | undefined> 
 }
 
 /**
- * Every mount of this process's name space, the newest last. The kernel's table:
+ * Every mount of this process's namespace, the newest last. The kernel's table:
  * `<id> <parent> <device> <root> <mount point> <options> <tags> … - <type> <source> <options>`.
  */
 export async function mounts(): Promise<Mount[]> {
@@ -130,12 +130,12 @@ function unescapePath(path: string): string {
   return path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }
 
-/** Mounts a directory on another one. Throws with what the program said. */
+/** Mounts a directory on another one. @throws as `mountCommand` */
 export function bindByCommand(source: string, point: string): Promise<void> {
   return mountCommand('mount', '--bind', source, point);
 }
 
-/** Throws with what the program said. */
+/** @throws with the program's output */
 export async function mountCommand(program: 'mount' | 'umount', ...options: string[]): Promise<void> {
   await runProgram(program, options, { timeout: MOUNT_TIMEOUT_MS });
 }

@@ -19,11 +19,11 @@ import { afterAll, test as anyTest, beforeAll, expect } from 'vitest';
 
 const NETWORK_PROCESS = fileURLToPath(new URL('./__fixtures__/network-process.ts', import.meta.url));
 const PORT = 8_000;
-/** Answers everybody: `socket`, `bind` and `listen` of the kernel's own, as the small image has no modules of Perl's. */
+/** Answers every client; uses bare `socket`, `bind` and `listen`, as the small image lacks Perl's modules. */
 const SERVER = `socket(S,2,1,0); bind(S,pack("Sna4x8",2,${PORT},"\\0\\0\\0\\0")); listen(S,9); while(accept(C,S)){print C "neighbour"; close C}`;
-/** What is shut off is silent for as long as it is asked. */
+/** A blocked connection stays silent for this long. */
 const SILENCE_S = 1;
-/** What is not answers before this, however busy this machine is. */
+/** An allowed one answers within this, on a busy machine too. */
 const ANSWER_S = 20;
 const SETUP_TIMEOUT_MS = 300_000;
 const run = promisify(execFile);
@@ -32,10 +32,10 @@ const test = anyTest.skipIf(!canStartTestEngine());
 interface Side {
   readonly engine: TestEngine;
   readonly process: ChildProcess;
-  /** Of the network and of its bridge. */
+  /** Network and bridge. */
   readonly name: string;
   readonly unprotected: string | undefined;
-  /** Of the host's server on every address. */
+  /** The host's server, on every address. */
   readonly hostPort: number;
   readonly computer: Docker.Container;
   /** Addresses of the computer, and of the host as the computer sees it. */
@@ -45,7 +45,7 @@ interface Side {
 
 let one: Side;
 let other: Side;
-/** Of the host of `one`. */
+/** Host of `one`. */
 let resolverFile: string;
 
 /** The network of an agent, opened in the network namespace of that process. @param enter runs a program there */
@@ -88,7 +88,7 @@ afterAll(async () => {
   if (resolverFile) await rm(dirname(resolverFile), { recursive: true, force: true });
 }, SETUP_TIMEOUT_MS);
 
-/** What a computer reads from there; nothing where it is shut off. */
+/** Text that a computer reads from there; '' if shut off. */
 async function reads(from: Side, address: string, port: number, patienceS = SILENCE_S): Promise<string> {
   const command = `timeout ${patienceS} bash -c 'exec 3<>/dev/tcp/${address}/${port} && cat <&3'`;
   const exec = await from.computer.exec({ Cmd: ['bash', '-c', command], AttachStdout: true, Tty: true });
@@ -127,10 +127,10 @@ test('both are shut off, by rules of their own', async () => {
   await Promise.all([expectShut(one, other), expectShut(other, one)]);
 });
 
-test('one that takes its rules away, or puts them back, leaves the other’s as they are', async () => {
+test('one that removes or restores its rules leaves the other’s unchanged', async () => {
   const before = await rulesOf(one);
   await tell(other, 'lower');
-  expect(await reads(other, other.gateway, other.hostPort, ANSWER_S)).toBe('host'); // the rules were what shut it off
+  expect(await reads(other, other.gateway, other.hostPort, ANSWER_S)).toBe('host'); // the rules had blocked it
   expect(await rulesOf(one)).toEqual(before);
   await expectShut(one, other);
   await tell(other, 'raise');

@@ -18,7 +18,7 @@ function after(steps: readonly ((progress: PullProgress) => void)[]): CreationPr
   });
 }
 
-test('it goes from nothing to all: fetching counts half, unpacking the other half', () => {
+test('it goes from 0 to 100 %: fetching counts half, unpacking the other half', () => {
   const nothing = { phase: 'pulling', percent: 0, bytes_done: 0, layers_done: 0 };
   const pulling = { ...nothing, bytes_total: 100 * MB, layers_total: 2 };
   const fetched = { ...pulling, phase: 'extracting', bytes_done: 100 * MB };

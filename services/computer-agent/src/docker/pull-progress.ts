@@ -26,7 +26,7 @@ export class PullProgress {
     if (layer) layer.fetchedBytes = Math.max(layer.fetchedBytes, bytes);
   }
 
-  /** @param bytes of this layer so far, packed ones */
+  /** @param bytes packed ones of this layer so far */
   unpacked(digest: string, bytes: number): void {
     const layer = this.#layers.get(digest);
     if (layer) layer.unpackedBytes = Math.min(Math.max(layer.unpackedBytes, bytes), layer.totalBytes);

@@ -32,7 +32,7 @@ test('counts the same, however the archive is cut into pieces', () => {
   }
 });
 
-test('counts headers that hide in the content of a file whose size is a lie', () => {
+test('counts headers that hide in the content of a file with a false size', () => {
   const inner = archive('v7');
   const outer = Buffer.concat([inner.subarray(0, 512), inner]);
   expect(entryCounter()(outer)).toBe(1 + FILES + 2);

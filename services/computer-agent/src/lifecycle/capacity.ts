@@ -42,13 +42,13 @@ export class Capacity {
     if (isNew && !this.disk.enough)
       throw new ServiceError(
         'no_capacity',
-        'the host’s disk is nearly full: what is left of it is for the computers there (SWITCHYARD_HOST_DISK_GB_FREE_MIN)',
+        'the host’s disk is nearly full: the rest is for the computers there (SWITCHYARD_HOST_DISK_GB_FREE_MIN)',
       );
     const { cpu, memoryMb } = this.used;
     if (cpu + size.cpu > this.total.cpu)
-      throw new ServiceError('no_capacity', 'the computer’s host has no room for its cpu');
+      throw new ServiceError('no_capacity', 'the host has too little cpu left for it');
     if (memoryMb + size.memoryMb > this.total.memoryMb)
-      throw new ServiceError('no_capacity', 'the computer’s host has no room for its memory_mb');
+      throw new ServiceError('no_capacity', 'the host has too little memory_mb left for it');
     this.#taken.set(id, size);
   }
 

@@ -9,7 +9,7 @@ import { checkTimeout, runCommand } from './command.ts';
 const withInit = (init: Partial<InitClient>) =>
   ({ init: init as InitClient }) as Partial<Container> as Container;
 
-test('a timeout is taken at its limit and refused one past it', () => {
+test('a timeout is allowed at its limit and refused above it', () => {
   checkTimeout({ command: 'x', timeout: 3_600 }, 3_600);
   expect(() => checkTimeout({ command: 'x', timeout: 3_601 }, 3_600)).toThrow(
     expect.objectContaining({ code: 'invalid_request', param: 'timeout' }),
@@ -40,7 +40,7 @@ describe('results', () => {
     expect(await ending({})).toEqual({ stdout: 'out', stderr: '', exit_code: 7, duration_ms: 12 });
   });
 
-  test('bytes that are no UTF-8 become U+FFFD; a character cut by the cap goes', async () => {
+  test('invalid UTF-8 becomes U+FFFD; a character cut by the cap is dropped', async () => {
     expect((await ending({ output: Buffer.from([0x61, 0xff, 0x62]) })).stdout).toBe('a\uFFFDb');
     const cut = await ending({ output: Buffer.from('aé').subarray(0, 2), truncated: true });
     expect(cut).toMatchObject({ stdout: 'a', truncated: true });
@@ -50,7 +50,7 @@ describe('results', () => {
     expect((await ending({ output: Buffer.from('\uFEFFa') })).stdout).toBe('\uFEFFa');
   });
 
-  test('a timeout tells the output so far, short enough for one message', async () => {
+  test('a timeout has the output so far, short enough for one message', async () => {
     await expect(ending({ timedOut: true })).rejects.toMatchObject({
       code: 'command_timed_out',
       details: { stdout: 'out', duration_ms: 12 },
@@ -64,8 +64,8 @@ describe('results', () => {
   });
 
   test.each([
-    ['all of what just fits', 'a'.repeat(512 * 1024 - 2), 512 * 1024 - 2, undefined],
-    ['of one byte more what fits', 'a'.repeat(512 * 1024 - 1), 512 * 1024 - 2, true],
+    ['output that just fits', 'a'.repeat(512 * 1024 - 2), 512 * 1024 - 2, undefined],
+    ['one byte more is cut', 'a'.repeat(512 * 1024 - 1), 512 * 1024 - 2, true],
     ['no half character', 'é'.repeat(512 * 1024), 256 * 1024 - 1, true],
     ['by halves where a byte is six in JSON', '\0'.repeat(1_000_000), (512 * 1024 - 2) / 8, true],
   ])('of a timeout: %s', async (_, output, length, truncated) => {

@@ -1,5 +1,5 @@
-// One computer of this host: its record as last written, the current run, and the lock that protects both. What is
-// done with it is in the files beside this one: transitions.ts, use-run.ts, reconcile.ts.
+// One computer of this host: its record as last written, the current run, and the lock that protects both. Its
+// operations are in transitions.ts, use-run.ts and reconcile.ts.
 import type { ComputerRecord, ComputerRun, StopReason } from '@switchyard/contracts';
 import { ServiceError } from '@switchyard/contracts';
 import { Lock } from '@switchyard/service';
@@ -16,7 +16,7 @@ export class Computer {
   run: Run | null = null;
   /** Creations and starts in progress, and starts that wait: aborting one ends its wait for the image. */
   readonly beginnings = new Set<AbortController>();
-  /** Attempts in a row to connect to its container that failed. */
+  /** Consecutive failed attempts to connect to its container. */
   connectFailures = 0;
   #entry: RecordEntry;
   /** Called once when the computer no longer exists on this host. */
@@ -55,7 +55,7 @@ export class Computer {
   /** Run of the record. Throws if there is none. */
   get recordedRun(): ComputerRun {
     const { run } = this.record;
-    if (!run) throw new Error(`the computer ${this.id} has no run in its record, and should have one`);
+    if (!run) throw new Error(`the record of the computer ${this.id} has no run`);
     return run;
   }
 

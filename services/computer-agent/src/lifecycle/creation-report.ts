@@ -66,7 +66,7 @@ export class CreationReport {
   async #report(progress: CreationProgress): Promise<void> {
     const { id, deps } = this.#computer;
     await this.#computer.write({ progress }).catch((error: unknown) => {
-      deps.logger.warn({ err: error, computer: id }, 'how far a pull is could not be written down');
+      deps.logger.warn({ err: error, computer: id }, 'the progress of a pull was not recorded');
     });
     this.#onProgress(progress);
   }

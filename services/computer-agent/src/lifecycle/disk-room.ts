@@ -4,7 +4,7 @@ import { access, statfs } from 'node:fs/promises';
 
 const BYTES_PER_MB = 1024 * 1024;
 const MB_PER_GB = 1024;
-/** An image of a million small files must not take the last of them. */
+/** An image of a million small files must not use them up. */
 const INODES_FREE_MIN = 100_000;
 
 /** @param folders on the disks to check; folders that this process cannot see are ignored */
@@ -46,7 +46,7 @@ export class DiskRoom {
   }
 }
 
-/** None when hardly any file can be made. File systems without a fixed number of inodes state 0 of 0. */
+/** 0 when hardly any file can be made. File systems without a fixed number of inodes state 0 of 0. */
 async function freeMbOf(folder: string): Promise<number> {
   const { bavail, bsize, files, ffree } = await statfs(folder);
   if (files > 0 && ffree < INODES_FREE_MIN) return 0;

@@ -19,7 +19,7 @@ interface HostOrdersDeps {
 export async function followHostOrder(deps: HostOrdersDeps): Promise<void> {
   const { hostId, orders, capacity, logger } = deps;
   const order = (await orders.get(hostId))?.value.order ?? null;
-  if (order !== capacity.order) logger.info({ order: order ?? 'none' }, 'an operator’s order for this host');
+  if (order !== capacity.order) logger.info({ order: order ?? 'none' }, 'order for this host changed');
   capacity.order = order;
   if (order === 'drain') stopComputers(deps);
 }

@@ -7,7 +7,7 @@ import type { ComputerRecords } from '../store/computer-records.ts';
 import type { Computers } from './computers.ts';
 import { ORPHAN_GRACE_MS, Reconciler } from './reconciler.ts';
 
-test('one that cannot be removed is tried again in each round, and the others are removed', async () => {
+test('one that cannot be removed is retried in each round, and the others are removed', async () => {
   const clock = new FakeClock(0);
   const left = new Set(['stuck', 'other', 'third']);
   const host: Pick<ComputerHost, 'containers' | 'remove'> = {

@@ -108,7 +108,7 @@ export class Reconciler {
     }
   }
 
-  /** One that the engine cannot remove does not keep the others. */
+  /** Logs a failure, so that the others are still removed. */
   async #remove(containerId: string): Promise<void> {
     const { host, logger } = this.#deps;
     await host.remove(containerId).catch((error: unknown) => {

@@ -7,7 +7,7 @@ import type { RunHolds } from '../metering/run-holds.ts';
 import { Run, type RunOptions } from './run.ts';
 
 const limits = { idleStopMs: 120_000, maxLifetimeMs: 600_000 };
-const container = { init: null } as unknown as Container; // time alone is asked here
+const container = { init: null } as unknown as Container; // only times matter here
 const holds = null as unknown as RunHolds;
 
 function openRun(times: Partial<RunOptions> = {}) {
@@ -39,7 +39,7 @@ test('ended late, it ends when it was due, or when its container ended by itself
   expect(run.endNow('user')).toEqual({ reason: 'out_of_memory', elapsedMs: 30_000 });
 });
 
-test('a late timer is not billed: the run ended when it was announced to', () => {
+test('a late timer is not billed: the run ends at the announced time', () => {
   const { clock, billable, run } = openRun();
   for (let second = 0; second < 150; second++) {
     clock.advance(1_000);
@@ -79,7 +79,7 @@ test('the next look is at the next end of a minute, of the window or of the life
   expect(run.nextLookMs()).toBe(40_000);
   clock.advance(40_000);
   billable.heard();
-  expect(run.nextLookMs()).toBe(0); // a minute is over that was not charged
+  expect(run.nextLookMs()).toBe(0); // an uncharged minute is over
   run.minutesPublished = 1;
   expect(run.nextLookMs()).toBe(60_000);
   const ended = run.beginCommand();

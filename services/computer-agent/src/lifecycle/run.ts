@@ -70,7 +70,7 @@ export class Run {
     this.#idleSince = options.clock.monotonic() - options.idleMs;
   }
 
-  /** Billable milliseconds so far, whole ones. */
+  /** Whole billable milliseconds so far. */
   get elapsedMs(): number {
     return Math.floor(this.#billable.now() - this.#billableOrigin);
   }

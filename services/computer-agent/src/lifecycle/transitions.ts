@@ -74,7 +74,7 @@ export async function startComputer(
     if (state === 'error') throw new ServiceError('computer_failed', error ?? 'broken');
     if (state !== 'stopped') throw notFound();
     if (!(await computer.deps.host.workspaces.exists(computer.id))) {
-      const error = 'its files are no longer on the host: delete it';
+      const error = 'The computer’s files are lost. Delete it.';
       await computer.write({ state: 'error', error });
       throw new ServiceError('computer_failed', error);
     }

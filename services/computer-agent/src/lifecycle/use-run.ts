@@ -18,7 +18,7 @@ import type { Run } from './run.ts';
 import { noteActivity } from './run-watch.ts';
 
 const REMOVAL_MS_MAX = 600_000;
-/** Of the messages of `rm`, of which the first is shown. */
+/** Output of `rm`, whose first line is shown. */
 const REMOVAL_OUTPUT_BYTES_MAX = 1_000;
 
 /**
@@ -156,8 +156,8 @@ interface Removal {
 }
 
 /**
- * Removes a file or folder of /workspace. A folder with its content is removed by a command in the computer: its
- * programs decide what there is to remove, so it is their memory and time that it takes.
+ * Removes a file or folder of /workspace. A folder with content is removed by a command in the computer: its
+ * programs decide how much there is, so the removal takes its memory and time.
  * @throws ServiceError `computer_not_running`, `path_not_found`, `invalid_request`, `rate_limited`, `computer_failed`;
  * the reason of `signal`
  */
@@ -170,10 +170,7 @@ export function remove(
     const removed = () => removeEntry(computer.deps.host.workspaces.path(computer.id), names);
     if (await removed()) return;
     if (!recursive)
-      throw invalidParam(
-        'path',
-        `${names.at(-1)} is a folder that is not empty: it goes with recursive=true`,
-      );
+      throw invalidParam('path', `${names.at(-1)} is a folder that is not empty: use recursive=true`);
     const { exitCode, timedOut, output } = await init.exec({
       id: execId,
       command: 'rm -rf -- "$FOLDER"',

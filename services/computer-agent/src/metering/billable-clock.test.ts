@@ -1,4 +1,4 @@
-// What is billed while a host is silent, and what a restarted agent goes on from.
+// Billing while a host is silent, and after a restart of its agent.
 import { type ComputerRun, HOST_SILENT_MS_MAX } from '@switchyard/contracts';
 import { FakeClock } from '@switchyard/testing';
 import { describe, expect, test } from 'vitest';
@@ -18,7 +18,7 @@ describe('the billable clock', () => {
     expect(billable.now() - begin).toBe(300_000);
   });
 
-  test('counts a silence of a minute in full, and nothing of a longer one beyond that', () => {
+  test('counts the first minute of a silence, and nothing beyond it', () => {
     const clock = new FakeClock();
     const billable = new BillableClock(clock);
     const begin = billable.now();
@@ -34,7 +34,7 @@ describe('the billable clock', () => {
   });
 });
 
-test('tells what it was at a moment before, in a silence too, whether the host has been heard since or not', () => {
+test('returns its value at an earlier moment, also in a silence, before and after the host is heard', () => {
   const clock = new FakeClock();
   const billable = new BillableClock(clock);
   const begin = billable.now();
@@ -62,7 +62,7 @@ const runAt = (anchoredAt: number, anchoredMs: number): ComputerRun => ({
 });
 
 describe('a run found by a restarted agent', () => {
-  test('goes on as if nothing had been when the agent was away for less than a minute', () => {
+  test('continues without a gap when the agent was away for less than a minute', () => {
     expect(billableWhenResumed(runAt(10_000, 7_000), 40_000, 90_000)).toBe(7_000 + 80_000);
   });
 
@@ -70,18 +70,18 @@ describe('a run found by a restarted agent', () => {
     expect(billableWhenResumed(runAt(10_000, 7_000), 40_000, 10_000_000)).toBe(7_000 + 30_000 + 60_000);
   });
 
-  test('comes to the same if the agent dies again before it was heard', () => {
+  test('is billed the same if the agent dies again before it is heard', () => {
     const first = billableWhenResumed(runAt(10_000, 0), 40_000, 200_000);
     const again = billableWhenResumed(runAt(200_000, first), 40_000, 200_000);
     expect(again).toBe(first);
   });
 
-  test('is not billed backwards when the wall clock went back', () => {
+  test('is never billed less when the wall clock went back', () => {
     expect(billableWhenResumed(runAt(10_000, 7_000), 9_000, 5_000)).toBe(7_000);
     expect(billableWhenLost(runAt(10_000, 7_000), 5_000)).toBe(7_000);
   });
 
-  test('that is over is billed until it was last known to be on', () => {
+  test('that ended is billed until it was last known to run', () => {
     expect(billableWhenLost(runAt(10_000, 7_000), 40_000)).toBe(37_000);
   });
 });

@@ -1,4 +1,4 @@
-// What a restarted agent bills where the wall clock was set while it, or the one before, was there.
+// Billing of a restarted agent if the wall clock was set during its time or its predecessor's.
 import { type ComputerRun, HOST_SILENT_MS_MAX, MINUTE_MS } from '@switchyard/contracts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ describe('a run whose host’s wall clock was set', () => {
     expect(billableWhenLost(run, heard)).toBe(5_000 + ANCHOR_AGE_MS_MAX);
   });
 
-  test('forwards while no agent was there, is billed for a minute of silence', () => {
+  test('forwards without an agent, is billed for a minute of silence', () => {
     const run = runAt(NOON, 5_000);
     expect(billableWhenResumed(run, NOON + 20_000, NOON + HOUR_MS)).toBe(5_000 + 20_000 + HOST_SILENT_MS_MAX);
   });

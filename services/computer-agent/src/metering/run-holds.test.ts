@@ -1,4 +1,4 @@
-// Which minutes of a run are asked for ahead of it, with billing's answers in the test's hands.
+// Which minutes of a run are held ahead; the test controls billing's answers.
 import { MINUTES_AHEAD } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { FakeClock } from '@switchyard/testing';
@@ -6,10 +6,10 @@ import { expect, test } from 'vitest';
 import { defaultLimits, newTestRecord } from '../test-agent.ts';
 import { RunHolds, type RunHoldsDeps } from './run-holds.ts';
 
-/** More than any work takes between an answer and what comes of it. */
+/** More than any work takes between an answer and its effect. */
 const TURNS = 20;
 
-/** A keeper that grants what it is asked for when the test says so. */
+/** A keeper that grants requests when the test says so. */
 function heldBack() {
   const asked: string[] = [];
   const waiting: (() => void)[] = [];
@@ -33,13 +33,13 @@ function heldBack() {
   };
 }
 
-/** So many turns of promises: none of them waits for anything. */
+/** Waits for this many microtask turns. */
 async function pass(turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await undefined;
 }
 
 test.each(Array.from({ length: TURNS }, (_, turns) => turns))(
-  'a minute that ends %i turns after the answer for the one before is held ahead of, too',
+  'a minute that ends %i turns after the previous answer also extends the holds',
   async (turns) => {
     const record = newTestRecord('host_test', defaultLimits());
     const { asked, keeper, grant } = heldBack();

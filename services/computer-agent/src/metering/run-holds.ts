@@ -122,7 +122,7 @@ export class RunHolds {
       // The current minute has begun, held or not.
       if (isRefusal(error)) return Math.max(this.#covered, this.#published + 1);
       if (!this.#over.signal.aborted)
-        logger.debug({ err: error, computer: record.id }, 'minutes were not held; they will be');
+        logger.debug({ err: error, computer: record.id }, 'minutes were not held; retrying');
       return 'unknown';
     }
   }

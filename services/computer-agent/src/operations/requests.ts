@@ -1,4 +1,4 @@
-// The operations of this host that are one request and one answer. Those that are streams have files of their own.
+// The operations of this host that are one request and one answer. Streams have files of their own.
 import { randomUUID } from 'node:crypto';
 import type { ServiceHost } from '@switchyard/bus';
 import {

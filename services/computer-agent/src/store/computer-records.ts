@@ -10,7 +10,7 @@ export class RecordTaken extends Error {
   readonly entry: RecordEntry | null;
 
   constructor(key: string, entry: RecordEntry | null) {
-    super(`the computer ${key} was taken away`);
+    super(`control took the record ${key}`);
     this.name = 'RecordTaken';
     this.entry = entry;
   }

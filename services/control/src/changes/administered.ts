@@ -1,4 +1,4 @@
-// Who makes a change of administration, and what it changes: the fields that its event has beside its own.
+// The fields that all events of administrative changes share: who made the change, and what changed.
 import { isDeepStrictEqual } from 'node:util';
 import type { OperationContext } from '@switchyard/bus';
 import {
@@ -24,9 +24,9 @@ export interface Acting extends Actor {
 /** An object as the API shows it: it has no secret. */
 type Shown = Readonly<Record<string, unknown>>;
 
-/** Of one value in `changes`: the events of a write fit into a header of 64 KiB. Only long lists are longer. */
+/** Per value in `changes`: the events of a write fit into a 64 KiB header. Only long lists are longer. */
 const VALUE_CHARACTERS_MAX = 2_000;
-/** Fields that are no news, and the mark-up, which the org may not see: it is an attribute of the event. */
+/** Fields that never count, and the mark-up, which the org may not see: it is an attribute of the event. */
 const NOT_CHANGES = ['id', 'object', 'created_at', 'updated_at', 'markup_percent'];
 
 export function actingOf({ org, key_id }: Caller, { requestId }: Asked): Acting {
@@ -57,7 +57,7 @@ function changesOf(before: Shown, after: Shown): Changes {
   );
 }
 
-/** A long list is a string of its beginning: an event is small. */
+/** Shortens a long list to a string: events are small. */
 function shortened(value: unknown): unknown {
   const text = JSON.stringify(value);
   return text.length > VALUE_CHARACTERS_MAX ? `${text.slice(0, VALUE_CHARACTERS_MAX)}…` : value;
@@ -66,7 +66,7 @@ function shortened(value: unknown): unknown {
 interface Happened<N extends EventName> {
   readonly id: string;
   readonly now: number;
-  /** Of an org: the new mark-up, if it was changed. */
+  /** New mark-up of an org, if it was changed. */
   readonly markup?: string | undefined;
   readonly data: EventData<N>;
 }

@@ -98,7 +98,7 @@ async function changeKeys({ name, leaves, until, changed }: Changing): Promise<v
 
 type KeyEvent = Event<'key.created' | 'key.updated' | 'key.revoked'>;
 
-/** The names that the events of a key lead through, in their order; throws where one does not begin as the last ended. */
+/** A key's names in the order of its events. @throws if one does not begin where the last ended */
 function nameAfter(all: readonly KeyEvent[]): string | null {
   const steps = all.map(({ data }) => data.changes?.name as { from: string | null; to: string | null });
   const next = new Map(steps.map(({ from, to }) => [from, to]));
@@ -112,7 +112,7 @@ function nameAfter(all: readonly KeyEvent[]): string | null {
   return name;
 }
 
-test('kills of control lose no event of a change, make none up, and double none', async () => {
+test('kills of control lose, invent and double no event of a change', async () => {
   const keys = await openBucket(bus, 'keys');
   const [other] = [await startControl()];
   let control = await startControl();

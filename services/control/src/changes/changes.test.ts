@@ -47,7 +47,7 @@ async function after<T>(type: EventName, work: () => Promise<T>): Promise<{ even
 
 const ofCaller = { actor: { key_id: caller.key_id, org: DEFAULT_ORG }, request_id: by.requestId };
 
-test('a key that is made, changed, rotated and revoked says by whom, and from what to what', async () => {
+test('events of a key say who changed it, and from what to what', async () => {
   const body = { name: 'ci', permissions: ['usage:read' as const] };
   const made = await after('key.created', () => request(bus, 'keys.create', { ...caller, body }, by));
   const { id, prefix, key } = made.result;
@@ -130,7 +130,7 @@ test('a mark-up that is set and changed is an attribute of the event, and not in
   for (const { data } of events.all) expect(JSON.stringify(data)).not.toContain('markup');
 });
 
-test('a tenant’s webhook and signing secret say which of its keys changed them, and hide the address', async () => {
+test('events of a tenant’s webhook and signing secret name the changing key, not the address', async () => {
   const tenant = await request(
     bus,
     'orgs.create',
@@ -168,7 +168,7 @@ test('a tenant’s webhook and signing secret say which of its keys changed them
   expect(secrets.filter((secret) => said.includes(secret))).toEqual([]);
 });
 
-test('a maker’s key that is set and removed says by whom, and nothing of the key', async () => {
+test('events of a maker’s key say who changed it, and nothing of the key', async () => {
   const api_key = 'planted-provider-key';
   const expected = { ...ofCaller, org: DEFAULT_ORG, provider: 'acme', changes: {} };
   const set = await after('provider.updated', () =>

@@ -8,7 +8,7 @@ import type { Clock, Logger } from '@switchyard/service';
 const BUCKETS_WITH_EVENTS = ['keys', 'orgs', 'webhooks', 'webhook-secrets', 'provider-keys'] as const;
 /** One at a time: the events of a record keep their order. */
 const WRITES_MAX = 1;
-/** How long the events of a writer that died with them wait. */
+/** How long events wait if an instance dies with them. */
 const ACK_WAIT_MS = 5_000;
 
 interface PublishWrittenDeps {

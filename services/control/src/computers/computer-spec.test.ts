@@ -22,7 +22,7 @@ test('an empty request gets a name, the standard image, and the default size and
   });
 });
 
-test('what is asked for is taken', () => {
+test('requested values are kept', () => {
   const asked = { name: 'mine', image: 'debian:12', cpu: 2, memory_mb: 2_048 };
   expect(specOf(asked, deps)).toEqual({ ...asked, disk_gb: 10 });
 });
@@ -30,7 +30,7 @@ test('what is asked for is taken', () => {
 test.each([
   ['cpu', [0.25, 0.5, 3.75, 4], [0, 0.24, 4.25, -1, 0.3, 1.1, 1e9]],
   ['memory_mb', [512, 768, 7_936, 8_192], [0, 256, 511, 513, 1_000, 8_193, 8_448, 1_024.5]],
-] as const)('%s is taken within its limits and steps and refused outside, by name', (param, good, bad) => {
+] as const)('%s is accepted within limits and steps, else refused by name', (param, good, bad) => {
   for (const value of good) expect(() => specOf({ [param]: value }, deps)).not.toThrow();
   for (const value of bad)
     expect(() => specOf({ [param]: value }, deps)).toThrow(
@@ -42,7 +42,7 @@ test.each([
     );
 });
 
-test('an idle time is taken up to the longest lifetime; a longer one is refused with that, by name', () => {
+test('an idle time is accepted up to the longest lifetime; a longer one is refused by name', () => {
   const shorter = toComputerLimits(computerLimitsEnv.parse({ SWITCHYARD_MAX_LIFETIME_MINUTES: '1.5' }));
   for (const [of, max] of [
     [limits, 480],

@@ -38,7 +38,7 @@ function imageOf(image: string = STANDARD_IMAGE): string {
   return image === STANDARD_REPOSITORY ? STANDARD_IMAGE : image;
 }
 
-/** The schema has the smallest. */
+/** The schema has the minimum. */
 function checkIdleStop(minutes: number | undefined, { maxLifetimeMs }: ComputerLimits): void {
   const max = Math.ceil(maxLifetimeMs / MINUTE_MS);
   if (minutes !== undefined && minutes > max)

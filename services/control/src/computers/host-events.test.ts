@@ -115,7 +115,7 @@ describe('an event of a host', () => {
     expect(minute(0).data).toMatchObject({ cost_nano: MINUTE_NANO, key_id: 'key_tenant' });
   });
 
-  test('about a change has the payer and the tags of the placement, and nothing beside', async () => {
+  test('about a change has the payer and the tags of the placement, nothing else', async () => {
     const id = `${record.id}:1:started`;
     const facts = { computer_id: record.id, org: ORG, host: HOST };
     const state = { status: 'running' as const, run: 1, stop_reason: null };
@@ -204,7 +204,7 @@ describe('an event of a host', () => {
 test.each([
   ['an organization', 'org a', 'cmp_x', 'cmp_x:1:started'],
   ['a computer', ORG, 'cmp x', 'cmp x:1:started'],
-])('%s of a name that none can have delays no event of another host', async (_, org, computer_id, id) => {
+])('%s with an impossible name delays no event of another host', async (_, org, computer_id, id) => {
   const state = { status: 'running' as const, run: 1, stop_reason: null, tags: {} };
   const forged = makeEvent({
     ...{ name: 'computer.started', id, source: 'host', time: new Date(clock.now()) },
@@ -267,7 +267,7 @@ describe('an unreadable record', () => {
   const write = (host: string, id: string, text: string) =>
     bus.js.publish(`$KV.computers.${host}.${ORG}.${id}`, text, { expect: { streamName: 'KV_computers' } });
 
-  test('hides no other one, and keeps no placement from its removal', async () => {
+  test('hides no other one, and blocks no removal of a placement', async () => {
     const goneId = newId('computer');
     const gone = { ...record, id: goneId };
     await records.place(gone);
@@ -286,7 +286,7 @@ describe('an unreadable record', () => {
   test.each([
     ['is no object', '1'],
     ['has a cost that is no number', { cost_nano: 'x' }],
-    ['has a cost without end', { cost_nano: '9'.repeat(1_000) }],
+    ['has an endless cost', { cost_nano: '9'.repeat(1_000) }],
   ])('of a placed computer that %s is as good as none', async (_, broken) => {
     const text = typeof broken === 'string' ? broken : JSON.stringify({ ...record, ...broken });
     await write(HOST, record.id, text);

@@ -82,7 +82,7 @@ function minuteIn({ data }: Event): EventData<'computer.metered'> {
 }
 
 /**
- * The event with the facts of the placement in place of what the host says of them; null: the host may not state it.
+ * The event with the placement's facts in place of the host's; null: the host may not state it.
  * Its time lies between the creation of the computer and now.
  */
 function admittedEvent(

@@ -33,7 +33,7 @@ export async function giveUpComputer(
     const owed = minutesOwed(record, clock.now());
     let minute = run.minutes_charged;
     for (; minute < owed; minute++) {
-      // The run is what the host has written.
+      // The host wrote `run`: check it.
       if (!(await countMinute({ minutes, records, clock }, placement, { run: run.number, minute }, time)))
         break;
       await events.publish(

@@ -1,5 +1,5 @@
-// Counts the minutes that each computer was charged, so that a host cannot charge more of them than can have passed. A run
-// charges each minute that it begins, so all runs together have at most the minutes since the placement, and one per run.
+// Counts the charged minutes of each computer, so that a host cannot charge more than can have passed. A run charges
+// each minute that it begins, so all runs together have at most the minutes since the placement, and one per run.
 import type { Bucket } from '@switchyard/bus';
 import {
   type ComputerMinutes,

@@ -43,7 +43,7 @@ beforeEach(() => {
 const ids = async () => Object.keys((await slots.get(org))?.value ?? {}).sort();
 const LIMIT_REACHED = { code: 'computer_limit_reached' };
 
-describe('places under the cap', () => {
+describe('slots under the cap', () => {
   test('slots that the other instance took or freed are neither lost nor restored', async () => {
     await one.take(org, 'cmp_a', MAX);
     await other.take(org, 'cmp_b', MAX);
@@ -63,7 +63,7 @@ describe('places under the cap', () => {
       if (result.status === 'rejected') expect(result.reason).toMatchObject(LIMIT_REACHED);
   });
 
-  test('a slot without a computer is found after a minute, when all are taken', async () => {
+  test('a slot without a computer is freed after a minute, when all are taken', async () => {
     await one.take(org, 'cmp_a', 1);
     await expect(one.take(org, 'cmp_b', 1)).rejects.toMatchObject(LIMIT_REACHED);
     clock.advance(SLOT_EMPTY_MS_MAX + 1);

@@ -18,12 +18,12 @@ type SweepDeps = Pick<
 
 /** After a crash during a creation: slots without a computer, and records that no agent will ever process. */
 export async function sweepComputers(deps: SweepDeps): Promise<void> {
-  await giveUpUnborn(deps);
+  await giveUpStuck(deps);
   for (const org of await deps.slots.orgs()) await deps.slots.freeEmpty(org);
 }
 
 /** The agent of a live host removes stale `creating` records itself; for a silent host the sweep does it. */
-async function giveUpUnborn(deps: SweepDeps): Promise<void> {
+async function giveUpStuck(deps: SweepDeps): Promise<void> {
   const now = deps.clock.now();
   for (const record of await deps.records.all()) {
     const { created_at, state, host } = record;

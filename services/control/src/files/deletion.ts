@@ -15,7 +15,7 @@ export async function deleteFile(deps: FileOperations, org: string, id: string):
   const { value: record, revision } = await findFile(deps, org, id);
   if (!(await markDeleting(deps, record, revision))) return;
   await clearAway(deps, record).catch((error: unknown) =>
-    deps.logger.warn({ err: error, file: id }, 'a deleted file was not cleared away; the sweep does it'),
+    deps.logger.warn({ err: error, file: id }, 'a deleted file was not removed; the sweep does it'),
   );
 }
 

@@ -98,7 +98,7 @@ const list = (query = {}) => request(caller, 'files.list', { org, key_id: 'key_x
 const get = (id: string, of = org) => request(caller, 'files.get', { org: of, key_id: 'key_x', id });
 const remove = (id: string) => request(caller, 'files.delete', { org, key_id: 'key_x', id });
 const usage = () => control.deps.quota.usage(org);
-/** What the list says that the org stores. */
+/** The org's storage by the list. */
 const stored = (bytes: number, files: number) => ({
   ...{ bytes, bytes_max: QUOTA_BYTES },
   ...{ files, files_max: QUOTA_FILES },
@@ -246,7 +246,7 @@ describe('the quota', () => {
     expect(await usage()).toEqual(settled(QUOTA_BYTES, 2));
   });
 
-  test('holds so many files, empty ones too, and one more for each that is deleted', async () => {
+  test('limits files, empty ones too, and admits one per deleted one', async () => {
     const [first] = await Promise.all(Array.from({ length: QUOTA_FILES }, () => upload(Buffer.alloc(0))));
     await expect(upload(Buffer.alloc(0))).rejects.toMatchObject({ code: 'storage_quota_exceeded' });
     await remove(first?.id ?? '');

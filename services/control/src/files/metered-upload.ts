@@ -20,7 +20,7 @@ interface MeteredUploadOptions {
 
 export class MeteredUpload {
   readonly #deps: MeteredUploadOptions;
-  #setApart = 0;
+  #reserved = 0;
   #touchedAt = 0;
   #bytes = 0;
 
@@ -33,7 +33,7 @@ export class MeteredUpload {
     const { quota, org, id, bytesMin } = this.#deps;
     if (bytesMin > FILE_BYTES_MAX) throw tooLarge();
     if (!(await quota.begin(org, id, bytesMin))) throw this.#overQuota();
-    this.#wasSetApart(bytesMin);
+    this.#onReserved(bytesMin);
   }
 
   /** Passes the content on as it arrives. Throws as `begin` does. */
@@ -42,7 +42,7 @@ export class MeteredUpload {
       this.#bytes += piece.length;
       if (this.#bytes > FILE_BYTES_MAX) throw tooLarge();
       const old = this.#deps.clock.monotonic() - this.#touchedAt > TOUCH_MS;
-      if (this.#bytes > this.#setApart || old) await this.#extend();
+      if (this.#bytes > this.#reserved || old) await this.#extend();
       yield piece;
     }
   }
@@ -56,15 +56,15 @@ export class MeteredUpload {
   /** Reserves room for the next bytes, or exactly the bytes received when the quota has no more. */
   async #extend(): Promise<void> {
     const { quota, org, id } = this.#deps;
-    const ahead = Math.min(Math.max(this.#setApart, this.#bytes + STEP_BYTES), FILE_BYTES_MAX);
-    const needed = Math.max(this.#setApart, this.#bytes);
-    if (await quota.change(org, id, ahead)) return this.#wasSetApart(ahead);
-    if (await quota.change(org, id, needed)) return this.#wasSetApart(needed);
+    const ahead = Math.min(Math.max(this.#reserved, this.#bytes + STEP_BYTES), FILE_BYTES_MAX);
+    const needed = Math.max(this.#reserved, this.#bytes);
+    if (await quota.change(org, id, ahead)) return this.#onReserved(ahead);
+    if (await quota.change(org, id, needed)) return this.#onReserved(needed);
     throw this.#overQuota();
   }
 
-  #wasSetApart(bytes: number): void {
-    this.#setApart = bytes;
+  #onReserved(bytes: number): void {
+    this.#reserved = bytes;
     this.#touchedAt = this.#deps.clock.monotonic();
   }
 

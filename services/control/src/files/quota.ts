@@ -36,7 +36,7 @@ export class Quota {
     return (await this.#usage.get(org))?.value ?? NOTHING;
   }
 
-  /** What counts against the quota of an org, and the quota. */
+  /** The use of an org's quota, and the quota. */
   async storage(org: string): Promise<FileStorage> {
     return { ...taken(await this.usage(org)), bytes_max: this.bytesMax, files_max: this.filesMax };
   }
@@ -47,7 +47,7 @@ export class Quota {
 
   /** Starts an upload: reserves bytes for it. Returns false, and changes nothing, when it does not fit. */
   begin(org: string, id: string, bytes: number): Promise<boolean> {
-    return this.#setApart(org, id, bytes, () => {});
+    return this.#reserve(org, id, bytes, () => {});
   }
 
   /**
@@ -55,7 +55,7 @@ export class Quota {
    * @throws ServiceError `service_unavailable` when the upload was given up in the meantime.
    */
   change(org: string, id: string, bytes: number): Promise<boolean> {
-    return this.#setApart(org, id, bytes, ({ arriving }) => {
+    return this.#reserve(org, id, bytes, ({ arriving }) => {
       if (!Object.hasOwn(arriving, id))
         throw new ServiceError('service_unavailable', 'The upload took too long. Send it again.');
     });
@@ -95,7 +95,7 @@ export class Quota {
     });
   }
 
-  async #setApart(
+  async #reserve(
     org: string,
     id: string,
     bytes: number,

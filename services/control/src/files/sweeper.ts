@@ -1,6 +1,6 @@
-// Deletes expired files, and completes the work of a control that died: uploads that count but never completed, marked files that still exist, and
-// content without a record. Any number of instances may run the sweep, since each step is a compare-and-set or
-// idempotent. Entries younger than the grace period are skipped: another process may still work on them.
+// Deletes expired files, and completes the work of a control that died: uploads that never completed, marked files
+// that still exist, and content without a record. Any number of instances may run the sweep: each step is idempotent
+// or a compare-and-set. Entries younger than the grace period are skipped: another process may still work on them.
 import { ORPHAN_GRACE_MS } from '@switchyard/bus';
 import { type FileRecord, fileKey } from '@switchyard/contracts';
 import { clearAway, finishLeaving, markDeleting } from './deletion.ts';

@@ -1,4 +1,4 @@
-// The body of an upload as it crosses the bus: the content, then a trailer of fixed length with what the form said.
+// The body of an upload as it crosses the bus: the content, then a trailer of fixed length with the form's fields.
 import { FILE_STORE_TRAILER_BYTES, type FileStoreTrailer, fileStoreTrailer } from '@switchyard/contracts';
 
 export class UploadBody {
@@ -20,7 +20,7 @@ export class UploadBody {
     }
   }
 
-  /** What the form said; known when the content has ended. */
+  /** The form's fields; known once the content has ended. */
   trailer(): FileStoreTrailer {
     return fileStoreTrailer.parse(JSON.parse(this.#held.toString()));
   }

@@ -28,7 +28,7 @@ export async function hostsCommand(
   if (host === undefined || more.length > 0) throw new Error(USAGE);
   // A disconnected host that has had an order can be ordered too: it reads the order when it reconnects.
   const known = (await hosts.get(host)) ?? (await orders.get(host));
-  if (!known) throw new Error(`no host ${host} is heard; npm run hosts shows those that are`);
+  if (!known) throw new Error(`host ${host} is unknown; npm run hosts lists known hosts`);
   switch (verb) {
     case 'cordon':
     case 'drain':
@@ -53,7 +53,7 @@ function listed(
     ...beats.map((beat) => `${line(beat, orders.get(beat.id))}${named(beat.id)}`),
     ...[...names.keys()].filter((id) => !heard.has(id)).map((id) => `${id}  silent${named(id)}`),
   ];
-  return lines.length === 0 ? 'no host is heard\n' : lines.map((text) => `${text}\n`).join('');
+  return lines.length === 0 ? 'no known hosts\n' : lines.map((text) => `${text}\n`).join('');
 }
 
 function line(beat: HostHeartbeat, order: HostOrder['order'] | undefined): string {

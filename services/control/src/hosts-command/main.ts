@@ -45,7 +45,7 @@ async function run(words: readonly string[]): Promise<string> {
   const url = NATS_URL
     ? natsUrl({ ...config, NATS_URL })
     : local?.readAddresses(config.SWITCHYARD_DATA).NATS_URL;
-  if (url === undefined) throw new Error('No server of NATS is known. Set NATS_URL.');
+  if (url === undefined) throw new Error('No NATS server is known. Set NATS_URL.');
   const logger = makeLogger('hosts', 'error');
   const bus = await connectBus({
     ...{ url, caFile: config.NATS_TLS_CA, service: 'hosts', logger },

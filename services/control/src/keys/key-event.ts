@@ -2,7 +2,7 @@ import { eventIds, type KeyRecord, toKeyObject } from '@switchyard/contracts';
 import { type Acting, administered, controlEvent } from '../changes/administered.ts';
 
 /**
- * The event of the first, or the last, moment of a key.
+ * The event of a key's creation or revocation.
  * @param by null: the installation itself
  */
 export function keyEvent(change: 'created' | 'revoked', by: Acting | null, key: KeyRecord, now: number) {

@@ -23,8 +23,8 @@ export function keepSweepingKeys(deps: KeySweepDeps): Repeating {
 }
 
 /**
- * Memory learns of every key after its maker. The bucket confirms what memory lacks: reading it fails on a record of
- * another release, which memory leaves out.
+ * Memory sees every key after its maker. The bucket confirms each orphan: reading it fails on a record of another
+ * release, which memory leaves out.
  */
 async function revokeOrphans({ keys, known, events, clock }: KeySweepDeps): Promise<void> {
   const suspects = orphansAmong(known.entries().map(([, record]) => record));

@@ -28,7 +28,7 @@ const MODELS_LENGTH_MAX = 31;
 let control: TestControl;
 let bus: Bus;
 let keys: Bucket<KeyRecord>;
-/** Of the buckets of the test and of control. */
+/** Shared by buckets of the test and control. */
 let prototype: Bucket<KeyRecord>;
 const clock = new FakeClock();
 
@@ -131,7 +131,7 @@ describe('a key that is rotated', () => {
     expect((await recordOf(made.id))?.secrets).toEqual([current(third), former(second, third.former_until)]);
   });
 
-  test(`again and again within its grace period keeps its latest ${FORMER_SECRETS_MAX} former secrets`, async () => {
+  test(`repeatedly within its grace period keeps its latest ${FORMER_SECRETS_MAX} former secrets`, async () => {
     const made = await make();
     const secrets: CreatedKey[] = [made];
     for (let i = 0; i < FORMER_SECRETS_MAX + 2; i++) secrets.unshift(await rotate(made.id, 60));
@@ -139,7 +139,7 @@ describe('a key that is rotated', () => {
     expect(kept).toEqual(secrets.slice(0, 1 + FORMER_SECRETS_MAX).map(({ key }) => hashKey(key)));
   });
 
-  test('leaves room for other orgs in the bucket, also when an org has all that it may have', async () => {
+  test('leaves room for other orgs in the bucket, even if an org uses all its limits', async () => {
     const boundsWith = (character: string) => ({
       models: Array.from({ length: MODELS_LENGTH_MAX }, () => character.repeat(256)),
       metadata: Object.fromEntries(
@@ -248,7 +248,7 @@ describe('at the same moment', () => {
     expect(eventsOf(made.id).sort()).toEqual(['key.created', 'key.rotated', 'key.updated']);
   });
 
-  test('a rotation finds a key that is revoked meanwhile gone, and does not bring it back', async () => {
+  test('a rotation of a key revoked meanwhile fails, and does not restore it', async () => {
     const made = await make();
     duringChange(() => revoke(made.id));
     await expect(rotate(made.id, 10)).rejects.toMatchObject({ code: 'key_not_found' });

@@ -72,7 +72,7 @@ async function minuteOf(markup: Partial<typeof MARKUP>) {
     ...markup,
   });
   const { org, id } = made.at(-1) ?? { org: '', id: '' };
-  // What control charges a minute by, whatever its host says.
+  // Control's rates for a minute, whatever its host says.
   const placements = await openBucket(bus, 'computer-placements');
   const record = (await placements.get(placementKey(org, id)))?.value;
   if (!record) throw new Error('control keeps the placement of a computer');

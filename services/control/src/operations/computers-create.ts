@@ -16,7 +16,7 @@ import { specOf } from '../computers/computer-spec.ts';
 import { placementOrder } from '../computers/placement.ts';
 import { markDeleting } from '../computers/records.ts';
 
-/** Bound on the clean-up of a creation whose outcome is unknown; the host does it later otherwise. */
+/** Bound on the clean-up of a creation with unknown outcome; otherwise the host does it later. */
 const TAKE_BACK_TIMEOUT_MS = 10_000;
 
 /** Errors after which an agent guarantees that nothing is left of the computer. */
@@ -29,7 +29,7 @@ const NOTHING_LEFT: readonly ErrorCode[] = [
   'budget_exceeded',
 ];
 
-/** Hosts that may fail at one computer, other than for lack of room: when the second fails too, the image is the likely cause. */
+/** Hosts that may fail at one computer, lack of room aside: after two, the image is the likely cause. */
 const HOST_FAILURES_MAX = 2;
 
 /** Reasons of `image_unavailable` for which another host may have the image. */
@@ -110,7 +110,7 @@ async function place(
   throw refusal ?? new ServiceError('no_capacity', 'No computer host is connected. Retry later.');
 }
 
-/** Whether another host may succeed: the first one is full, its engine is broken, or it cannot have the image now. */
+/** Whether another host may succeed: the first one is full, its engine is broken, or it cannot pull the image now. */
 function isOfHost({ code, details }: ServiceError): boolean {
   if (code === 'image_unavailable') return IMAGE_REASONS_OF_HOST.includes(details?.reason);
   return code === 'no_capacity' || code === 'computer_failed';

@@ -47,7 +47,7 @@ export function createKey(deps: KeyOperations) {
 interface NewKey {
   readonly by: Acting;
   readonly body: CreateKeyRequest;
-  /** The key whose org, and at most whose bounds, the new key has. */
+  /** The key that gives the new key its org and widest bounds. */
   readonly findMaker: () => Promise<KeyRecord>;
 }
 

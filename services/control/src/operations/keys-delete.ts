@@ -17,7 +17,7 @@ import type { KeyOperations } from './keys-create.ts';
 
 /**
  * Revokes a key, and the keys below it when it is limited. Deletes their records, so that every edge rejects all their
- * secrets. A change at the same time does not hold up the deletion, and finds no key any more.
+ * secrets. A concurrent change does not block the deletion, and finds no key.
  * @throws ServiceError `key_not_found`; `permission_denied`; `invalid_request` for the key of SWITCHYARD_KEY
  */
 export function deleteKey(deps: KeyOperations) {

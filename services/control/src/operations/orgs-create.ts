@@ -1,4 +1,4 @@
-// orgs.create: a new tenant with its first API key, and credits to begin with.
+// orgs.create: a new tenant with its first API key and initial credits.
 import { type Bus, request } from '@switchyard/bus';
 import {
   type CreatedOrg,
@@ -71,7 +71,7 @@ interface Grant {
 
 async function grant({ bus }: OrgCreateDeps, { id, key_id, credits }: Grant): Promise<void> {
   if (!credits) return;
-  const body = { amount: credits, reason: 'credits to begin with' };
+  const body = { amount: credits, reason: 'initial credits' };
   await request(bus, 'credits.create', { org: id, key_id, body }, { timeoutMs: CREDITS_TIMEOUT_MS });
 }
 

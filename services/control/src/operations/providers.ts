@@ -60,7 +60,7 @@ export function providerHandlers(deps: ProviderOperations) {
   } satisfies Handlers;
 }
 
-/** A key that is encrypted with a wrong secret would be of no use to the routers, so the secret must open the others. */
+/** A key encrypted with a wrong secret would be useless to the routers, so the secret must open the others. */
 async function requireSecret({ providerKeys, seal }: ProviderOperations): Promise<void> {
   const entries = await providerKeys.entries();
   for (const { key: variable, value } of entries) orLocked(() => seal.open(variable, value.sealed));

@@ -1,5 +1,5 @@
 // Suspends, deletes and restores orgs, and says what changed. Edges watch the records: they refuse the keys of a
-// suspended org and end what is open under them.
+// suspended org and end its open requests.
 import {
   DEFAULT_ORG,
   type Event,

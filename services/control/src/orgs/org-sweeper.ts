@@ -1,4 +1,4 @@
-// Stops the computers of suspended orgs, and removes the data of deleted ones when their time has come. Any number of
+// Stops the computers of suspended orgs, and removes the data of deleted ones when due. Any number of
 // instances may run the sweep: each step is idempotent, and one that failed is repeated.
 import { eventIds } from '@switchyard/contracts';
 import { administered, controlEvent } from '../changes/administered.ts';
@@ -20,7 +20,7 @@ interface OrgSweepDeps extends OrgDeps {
   readonly webhooks: Pick<WebhookOperations, 'webhooks' | 'deliveries' | 'signingSecrets'>;
 }
 
-/** What fails for one org does not keep others from their turn. */
+/** A failure of one org does not block the others. */
 export async function sweepOrgs(deps: OrgSweepDeps): Promise<void> {
   const { logger } = deps.computers;
   const suspended = deps.knownOrgs.entries().filter(([, { suspended_at }]) => suspended_at !== null);
@@ -35,7 +35,7 @@ async function stopIfStillSuspended({ orgs, computers }: OrgSweepDeps, org: stri
   if (entry && entry.value.suspended_at !== null) await stopComputersOf(computers, org);
 }
 
-/** Removes the data of an org whose time has come. It cannot be restored from then on. */
+/** Removes the data of an org if due. It cannot be restored from then on. */
 async function removeIfDue(deps: OrgSweepDeps, org: string): Promise<void> {
   const entry = await deps.orgs.get(org); // memory may lag behind a restoration
   if (entry && isRemovalDue(entry.value, deps.clock.now()))
@@ -44,8 +44,8 @@ async function removeIfDue(deps: OrgSweepDeps, org: string): Promise<void> {
 
 /**
  * The ledger stays, and videos have expired by themselves. The record of the org goes last, once nothing else is left:
- * until then its keys are refused. What cannot be removed keeps nothing else from its removal.
- * @throws AggregateError with what failed; the next sweep tries it again
+ * until then its keys are refused. A failed step does not block the others.
+ * @throws AggregateError of the failures; the next sweep retries them
  */
 async function removeOrg(deps: OrgSweepDeps, org: string, revision: number): Promise<void> {
   const { orgs, events, clock } = deps;

@@ -6,7 +6,7 @@ import type { ComputerOperations } from '../computers/computer-operations.ts';
 const STOP_TIMEOUT_MS = 60_000;
 
 /**
- * Stops the running computers of an org, except on silent hosts, which would hold up the sweep until the timeout. A host
+ * Stops the running computers of an org, except on silent hosts, which would delay the sweep until the timeout. A host
  * that does not answer is asked again by the next sweep.
  */
 export async function stopComputersOf(

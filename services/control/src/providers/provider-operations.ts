@@ -1,4 +1,4 @@
-// What the operations on makers' API keys share.
+// Shared by the operations on makers' API keys.
 import { type Bucket, type Bus, type EventPublisher, request } from '@switchyard/bus';
 import {
   type Caller,
@@ -34,7 +34,7 @@ export async function findProvider(
   throw new ServiceError('provider_not_found', message, { param: 'maker' });
 }
 
-/** The event of a maker's key that was set or removed: that it was, and by whom; nothing of the key. */
+/** The event of a maker's key that was set or removed, and by whom, without anything of the key. */
 export function providerEvent(
   change: 'updated' | 'deleted',
   { by, provider, now }: { readonly by: Acting; readonly provider: string; readonly now: number },

@@ -33,7 +33,7 @@ export function webhookChanged(
   return controlEvent(`webhook.${change}`, { id, now, data });
 }
 
-/** Without what deliveries write: their failures are no administration. */
+/** Without fields that deliveries write: failures are no changes. */
 function shownOf(record: WebhookRecord) {
   const { failing_since: _since, last_error: _error, url, ...shown } = toWebhookObject(record);
   return { ...shown, url: originOf(url) };

@@ -254,7 +254,7 @@ test('a test event is sent at once and signed, also to a disabled webhook, and a
   expect((await deliveriesOf(id)).map(({ http_status }) => http_status)).toEqual([500, 204]);
 });
 
-test('the last attempts are listed, newest first, with when a failed one is repeated, until the webhook is deleted', async () => {
+test('the last attempts are listed, newest first, with the time of a retry, until the webhook is gone', async () => {
   await openInstance();
   const receiver = await openReceiver([503, 200]);
   const { id } = await create({ url: receiver.url, events: ['key.*'] });

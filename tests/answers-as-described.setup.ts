@@ -1,5 +1,5 @@
-// Every answer that a test of the whole gets through `fetch`, from whichever client, must be as the OpenAPI document of
-// the edge that gave it says. A client that repeats or swallows an answer hides nothing: the test itself fails.
+// Checks every answer that a full-stack test gets through `fetch`, by any client, against the OpenAPI document of the
+// edge that sent it. The test fails even if its client retries or swallows the answer.
 import { watchAnswers } from '@switchyard/testing/openapi';
 import { afterAll, afterEach, expect } from 'vitest';
 

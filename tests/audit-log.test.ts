@@ -39,7 +39,7 @@ const asTenant = <T>(method: string, path: string, body?: unknown) =>
   callAs<T>(stack, tenant.key, method, path, body);
 const linesOf = (page: Page) => page.data.map(({ type, target, actor }) => [type, target, actor?.key_id]);
 
-test('an org reads who did what to it, newest first: its operator and its own keys', async () => {
+test('an org reads what its operator and its own keys did to it, newest first', async () => {
   const name = 'planted-name';
   const { id, key } = await asTenant<CreatedKey>('POST', '/v1/keys', { name, permissions: ['usage:read'] });
   await asTenant('PATCH', `/v1/keys/${id}`, { name: 'other' });
@@ -118,7 +118,7 @@ test('the operator reads all orgs, filtered, page by page, with keys of makers a
   expect(linesOf(rest)).toEqual([['key.created', tenant.key_id, operator]]);
 });
 
-test('changes that control was killed with are lines when they happened, and only then', async () => {
+test('a change during which control is killed has a line if it happened, and only then', async () => {
   const make = (n: number) =>
     asTenant<CreatedKey>('POST', '/v1/keys', { name: `before-${n}`, permissions: ['usage:read'] });
   const made = await Promise.all(Array.from({ length: 24 }, (_, n) => make(n)));

@@ -26,12 +26,12 @@ const tokenOf =
   ({ name }) =>
     name === 'token' ? token : undefined;
 
-/** What differs between the answers to any two requests. */
+/** Headers that differ between any two answers. */
 const CHANGING_HEADERS =
   /^(date|x-request-id|ratelimit.*|x-ratelimit.*|content-length|content-security-policy)$/;
 const TIMES = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 const REQUEST_IDS = /req_[\w-]+/g;
-/** Two answers differ until what happened between them is in both. */
+/** Two answers differ until both include events in between. */
 const SAME_MS_MAX = 10_000;
 /** They answer with figures of the moment, with secrets or streams, or end what they answer about. */
 const NOT_COMPARED = ['getComputerMetrics', 'streamEvents', 'openTerminal', 'getComputerPort'];
@@ -50,7 +50,7 @@ const OF_MONEY = [
 const withComputers = (await docker()) !== undefined;
 let stack: TestStack;
 let at: Installation;
-/** Takes what webhooks send. */
+/** Receives webhooks. */
 let receiver: Server;
 let endpoints: readonly Endpoint[];
 let a: Tenant;
@@ -87,7 +87,7 @@ const thingsOf =
   };
 
 describe('the table of endpoints', () => {
-  test('has every operation with its permissions, as the document has them', () => {
+  test('has every operation with the permissions of the document', () => {
     const described = Object.fromEntries(endpoints.map(({ name, who }) => [name, who]));
     expect(described).toEqual(MAY_CALL);
   });
@@ -110,7 +110,7 @@ async function refusals(headers: Headers, upgrade = true): Promise<string[]> {
   return [...new Set((await Promise.all(requests)).map(codeOf))];
 }
 
-/** What acts as a key without being one. */
+/** Credentials that act as a key. */
 interface Carriers {
   readonly key: string;
   /** The cookie of a session, with its CSRF token. */
@@ -175,7 +175,7 @@ describe('every endpoint refuses', () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
   });
 
-  test('a key that has expired, and what acts as it: sessions, links and sign-in links', async () => {
+  test('an expired key, and its sessions, links and sign-in links', async () => {
     const { id, key } = await makeKey(at, a.id, TENANT_PERMISSIONS);
     const carriers = await carriersOf(key, a.ids.computer[0] as string);
     expect(await statusOf(key)).toBe(200);
@@ -185,7 +185,7 @@ describe('every endpoint refuses', () => {
     await expectRefused(carriers, '401 expired_api_key');
   });
 
-  test('a key that was revoked, and what acts as it', async () => {
+  test('a revoked key, and its sessions and links', async () => {
     const { id, key } = await makeKey(at, a.id, TENANT_PERMISSIONS);
     const carriers = await carriersOf(key, a.ids.computer[0] as string);
     await callAs(stack, a.key, 'DELETE', `/v1/keys/${id}`);
@@ -262,20 +262,20 @@ describe('another org', () => {
       for (const one of ofB) expect(text, `${name} shows ${one}`).not.toContain(one);
   });
 
-  test('is answered, for each id in a path, a query or a body, as for an unknown id', async () => {
+  test('answers each of its ids in a path, query or body like an unknown id', async () => {
     const cases = guarded().flatMap((endpoint) => endpoint.slots.map((slot) => ({ endpoint, slot })));
     // Queries first: later, A's own Logs have refused calls that name things of B.
     const inOrder = cases.sort((x, y) => Number(y.slot.where === 'query') - Number(x.slot.where === 'query'));
     for (const { endpoint, slot } of inOrder)
       for (const id of b.ids[slot.kind]) {
         const shown = `${endpoint.name} ${slot.where} ${slot.name}=${id}`;
-        // Again when A's own things changed in between: a call came into Logs, a signed address another second.
+        // Repeats if A's own data changed in between: a new call in Logs, another second in a signed address.
         const theirs = await vi.waitFor(async () => {
           const answer = await askWithId(endpoint, slot, id);
           expect(answer, shown).toEqual(await askWithId(endpoint, slot, unknownLike(id)));
           return answer;
         }, SAME_MS_MAX);
-        // A line that a statement has not is answered as one without rows.
+        // A line that the statement lacks answers like one without rows.
         const least = slot.where === 'query' || slot.kind === 'line' ? 200 : 400;
         expect(theirs.status, shown).toBeGreaterThanOrEqual(least);
       }
@@ -283,7 +283,7 @@ describe('another org', () => {
     expect([...tried].sort()).toEqual([...KINDS].sort());
   });
 
-  test('is not reached by the tools of MCP', async () => {
+  test('cannot be reached by MCP tools', async () => {
     const { tools } = await mcp<{ tools: Tool[] }>(a.key, 'tools/list', {});
     const kinds: Record<string, Kind> = { computer_id: 'computer', file_id: 'file', video_id: 'video' };
     let tried = 0;
@@ -305,7 +305,7 @@ describe('another org', () => {
     expect(tried).toBeGreaterThan(10);
   });
 
-  test('is not reached by a signed address whose id or org is changed', async () => {
+  test('cannot be reached by a signed address with another id or org', async () => {
     const code = async (url: URL) => {
       const answer = await fetch(url);
       return codeOf({ status: answer.status, headers: {}, text: await answer.text() });
@@ -357,7 +357,7 @@ describe('another org', () => {
     await callAs(stack, b.key, 'DELETE', `/v1/keys/${first.id}`);
   });
 
-  test('has everything as before, and neither org was charged or had anything started', async () => {
+  test('is unchanged, and neither org was charged or had anything started', async () => {
     expect(await readAll(b)).toEqual(before);
     expect(b.isCommandRunning()).toBe(true);
     // Minutes of the computers that ran before, and the keys with the same Idempotency-Key.
@@ -411,7 +411,7 @@ async function readAll(tenant: Tenant, also: readonly string[] = []): Promise<Re
 }
 
 /**
- * An id that nothing has, of the form of another, and beside it in the order of lists: ids begin with their time.
+ * An unused id in the form of another, next to it in lists, because ids begin with their time.
  * Its last characters stay: calls are numbered there, and the next number may be a call of A.
  */
 function unknownLike(id: string): string {
@@ -419,7 +419,7 @@ function unknownLike(id: string): string {
   return id.slice(0, -3) + changed + id.slice(-2);
 }
 
-/** What a client sees of an answer, but for the id that it sent. */
+/** What a client sees of an answer, except the id it sent. */
 function shapeOf({ status, headers, text }: Answer, id: string) {
   const own = Object.entries(headers).filter(([name]) => !CHANGING_HEADERS.test(name));
   const neutral = text

@@ -98,7 +98,7 @@ test('each threshold of a key and an org reaches the webhook once, signed, and t
     data: { key_id: key.id, interval: 'month', starts_at: `${month}T00:00:00.000Z` },
   });
 
-  // Five calls are booked: a limit of as much is reached without another one.
+  // Five calls are booked: a limit equal to their cost is reached at once.
   const { org } = await api<{ org: string }>('PATCH', '/v1/account', {
     monthly_limit: Number((5 * cost).toFixed(9)),
   });

@@ -279,7 +279,7 @@ describe('a key', () => {
 });
 
 describe('a computer', () => {
-  /** A busy host may be without room for a moment: 503 is asked again, as official clients do. */
+  /** A busy host may briefly have no room: a 503 is retried, as official clients do. */
   async function create(key: string) {
     const ask = () => api('POST', '/v1/computers', { key, body: { cpu: 0.25, memory_mb: 512 } });
     let answer = await ask();

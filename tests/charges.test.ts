@@ -1,4 +1,4 @@
-// What each way of a call to end costs read from the ledger itself: its rows in MongoDB, beside
+// Costs of the ways a call can end, from the ledger itself: its rows in MongoDB, compared with
 // the line in Logs and the cost that the caller received.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -311,7 +311,7 @@ describe('nothing usable', () => {
     },
   );
 
-  test('said by a maker that refuses costs nothing, and is the answer', async () => {
+  test('from a maker that refuses costs nothing, and is the answer', async () => {
     const call = await chat({ model: 'acme/filtered', models: ['acme/plain'] });
     expect([call.status, costOf(call)]).toEqual([200, 0n]);
     const line = await lineOf(call.id);
@@ -319,7 +319,7 @@ describe('nothing usable', () => {
     expect(await expectCharged(call.id, line)).toBe(0n);
   });
 
-  test('but a beginning: a stream that broke ends with an error and is charged as its line says, once', async () => {
+  test('but a beginning: a broken stream ends with an error and costs nothing', async () => {
     const call = await chat({ model: 'acme/cut', stream: true });
     expect(call.text).not.toContain('[DONE]');
     expect(call.text).toContain('"error"');

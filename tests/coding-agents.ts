@@ -1,6 +1,6 @@
 // `npm run test:agents`: Codex and Claude Code, unchanged and in their non-interactive mode, against a stack of its own and a
 // scripted upstream. Each is asked to run a command, must run it, and must show what it printed; the bill is exact. Their
-// packages take 700 MB, so this is no part of `npm test`; they are installed once, in the tools cache.
+// packages take 700 MB, so `npm test` omits them; they are installed once, in the tools cache.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ const CODEX = '@openai/codex@0.169.0';
 const CLAUDE_CODE = '@anthropic-ai/claude-code@2.1.331';
 const AGENT_MS_MAX = 180_000;
 const MODEL = 'acme/agent';
-/** Only a shell that runs it makes `42` of it. */
+/** Only a shell that runs it prints `42`. */
 const COMMAND = 'echo found-$((6*7))';
 const FOUND = 'found-42';
 const PROMPT = `Run the command ${COMMAND} and tell me what it prints.`;
@@ -127,7 +127,7 @@ async function runClaudeCode({ url, key }: TestStack): Promise<string> {
   });
 }
 
-/** The log rows of a dialect, when they are as many as the upstream's requests. Each costs `CALL_NANO`. */
+/** Checks that a dialect has a log row per request to the upstream, each at `CALL_NANO`. */
 async function checkBill({ url, key }: TestStack, dialect: string, requests: number): Promise<void> {
   const headers = { authorization: `Bearer ${key}` };
   const until = Date.now() + LOGGED_MS_MAX;

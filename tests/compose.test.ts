@@ -1,6 +1,6 @@
 /**
- * docker-compose.yml as it is run: its images are built, the stack comes up, takes calls and bills them, survives the
- * loss of a container, and leaves nothing behind. Where no registry is reached, the bases are made here first.
+ * Runs docker-compose.yml: its images are built, the stack comes up, answers and bills calls, survives the
+ * loss of a container, and leaves nothing behind. Without a registry, the base images are built first.
  */
 import { randomBytes } from 'node:crypto';
 import { connect } from '@nats-io/transport-node';
@@ -62,7 +62,7 @@ describe.skipIf(engine === undefined || compose === undefined)('the stack of doc
 
   afterAll(async () => {
     await stack?.down({ removeVolumes: true });
-    // Each state of the sources leaves the image of the one before without a name.
+    // A build after a change of the sources leaves the previous image unnamed.
     await engine?.pruneImages({ filters: { dangling: ['true'], label: ['switchyard.image'] } });
   }, COMPOSE_TIMEOUT_MS);
 
@@ -85,7 +85,7 @@ describe.skipIf(engine === undefined || compose === undefined)('the stack of doc
     await expectBill();
   });
 
-  it('runs its services as user nobody, on a read-only file system', async () => {
+  it('runs its services as user 10001, on a read-only file system', async () => {
     const edge = await runCompose(['exec', '-T', 'edge', 'bash', '-c', 'id -u; touch /app/x 2>&1 || true']);
     expect(edge.stdout).toMatch(/^10001\n.*Read-only file system/s);
     // A flac that the router itself cannot measure is decoded, in a folder of its own.

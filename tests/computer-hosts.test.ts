@@ -1,5 +1,5 @@
 // Computers on two hosts: two Docker engines, each with an agent in a process of its own, under one edge and one control.
-// Time is the test's: the hosts' clocks and control's go together, so that a minute of silence takes no minute.
+// The test moves the clocks of hosts and control together, so that a minute of silence takes no minute.
 import { randomBytes } from 'node:crypto';
 import { cpus } from 'node:os';
 import { connectBus, openBucket } from '@switchyard/bus';
@@ -29,7 +29,7 @@ import { start as startControl } from '../services/control/src/run.ts';
 import { config as edgeConfig } from '../services/edge/src/config.ts';
 import { start as startEdge } from '../services/edge/src/run.ts';
 
-/** Of the smallest computers here, so many have room on each host. */
+/** Number of the smallest computers that fit on each host. */
 const PLACES = 6;
 const CPU_STEP = 0.25;
 /** No host may promise less than a tenth of its cores. */
@@ -42,7 +42,7 @@ const SETTINGS = {
   SWITCHYARD_IDLE_STOP_MINUTES: '60',
 };
 const CAP = 10;
-/** For what a host does by itself, with Docker. */
+/** For actions of a host by itself, with Docker. */
 const WAIT_MS = 60_000;
 const logger = makeLogger('test', 'silent');
 const test = anyTest.skipIf(!canStartTestEngine());
@@ -76,7 +76,7 @@ async function comeBack(host: TestHost): Promise<void> {
   host.process = await startAgentProcess(installation, { dataFolder, env, now: clock.now() });
 }
 
-/** For control, the edge, and those hosts that live. */
+/** Advances control, edge and the living hosts. */
 async function pass(ms: number): Promise<void> {
   clock.advance(ms);
   await Promise.all(hosts.map(({ process }) => process?.pass(ms)));
@@ -90,7 +90,7 @@ beforeAll(async () => {
   engine = await startTestEngine();
   await importSmallImage(engine.docker);
   hosts = await Promise.all([openHost(machine), openHost(engine.docker, engine.address)]);
-  await pass(1_000); // a beat of each that says that it is prepared, before control looks
+  await pass(1_000); // a heartbeat of each prepared host, before control looks
   const connect = async (service: string) => {
     const bus = await connectBus({ url: installation.natsUrl, service, logger });
     closing.unshift(() => bus.close());
@@ -158,7 +158,7 @@ const hostOf = async (id: string): Promise<TestHost> => {
   return hosts.find((one) => one.id === host)!;
 };
 
-/** Creates so many at once: those that were made, and the codes of the others. */
+/** Creates this many at once; returns the ids and the codes of refusals. */
 async function createAtOnce(count: number, cpu = CPU): Promise<{ made: string[]; refused: string[] }> {
   const answers = await Promise.all(Array.from({ length: count }, () => create(cpu)));
   return {
@@ -169,7 +169,7 @@ async function createAtOnce(count: number, cpu = CPU): Promise<{ made: string[];
   };
 }
 
-/** A computer on this very host, as soon as control has heard that there is room. */
+/** Creates a computer on this host once control knows that it has room. */
 function createOn(host: TestHost): Promise<string> {
   return vi.waitFor(
     async () => {
@@ -188,7 +188,7 @@ async function containersOf({ docker, id }: TestHost): Promise<string[]> {
   return (await docker.listContainers({ all: true, filters })).map(({ Id }) => Id).sort();
 }
 
-/** What the records say that each host runs is what its engine runs. */
+/** Checks that each host's engine runs what the records say. */
 async function expectWhereRecorded(ids: readonly string[]): Promise<void> {
   const records = await Promise.all(ids.map(recordOf));
   for (const host of hosts) {
@@ -219,13 +219,13 @@ describe('two hosts', () => {
     expect((await createAtOnce(1)).made).toHaveLength(1); // its places are free
   }, 300_000);
 
-  test('take no more than they have room for: then 503, and where there is room again the next goes', async () => {
+  test('take only what fits: then 503, and the next goes where room is free again', async () => {
     const half = (PLACES * CPU) / 2;
     const { made, refused } = await createAtOnce(6, half);
     expect(made).toHaveLength(4);
     expect(refused).toEqual(['503 no_capacity', '503 no_capacity']);
     await expectWhereRecorded(made);
-    // No heartbeat since they were empty: control takes both for empty, and the full one refuses.
+    // Control has no newer heartbeat and takes both for empty; the full one refuses.
     for (let turn = 0; turn < 4; turn++) {
       const last = made.pop()!;
       const home = await hostOf(last);
@@ -241,7 +241,7 @@ describe('two hosts', () => {
   }, 300_000);
 });
 
-test('a cordoned host gets no new ones; drained it stops its own, files kept; the other’s go on; freed it takes them again', async () => {
+test('a cordoned host gets no new ones; drained, it stops its own, files kept; the other’s run on; freed, it takes more', async () => {
   const [first, second] = hosts;
   const bus = installation.bus;
   const order = async (verb: string) => {

@@ -1,4 +1,4 @@
-// Ports, terminals and the desktop of a computer through the whole of it: HTTP and WebSocket, edge, bus, agent, init, and a
+// Ports, terminals and the desktop of a computer on the full stack: HTTP and WebSocket, edge, bus, agent, init, and a
 // server inside that listens on localhost only.
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -207,7 +207,7 @@ describe('a server on a port', () => {
     expect(response.headers.get('location')).toBe(`/v1/computers/${id}/ports/${PORT}/there?a=b`);
   });
 
-  test('is led to its slash where a page is asked for without it; anything else arrives at its root', async () => {
+  test('gets page requests without the slash redirected to it; other methods arrive at its root', async () => {
     const bare = `${stack.url}/v1/computers/${id}/ports/${PORT}`;
     const asked = await fetch(`${bare}?a=b?c`, { headers: authorization(), redirect: 'manual' });
     expect(asked.status).toBe(308);
@@ -312,7 +312,7 @@ describe('a link', () => {
   });
 });
 
-test('a browser’s desktop: noVNC answers at the address that starting it gives', async () => {
+test('a browser’s desktop: noVNC answers at the address that its start returns', async () => {
   const { status, body } = await post(`/computers/${id}/desktop`);
   expect(status, JSON.stringify(body)).toBe(200);
   const page = await fetch(body.url);
@@ -333,7 +333,7 @@ const COLOURS = `(() => {
   return { width: canvas.width, height: canvas.height, colours: new Set(new Uint32Array(data.buffer)).size };
 })()`;
 
-test('a real browser sees the desktop: noVNC’s canvas is there, of its size, and not of one colour', async () => {
+test('a real browser sees the desktop: noVNC’s canvas has its size and several colours', async () => {
   const { body } = await post(`/computers/${id}/desktop`);
   await post(`/computers/${id}/exec`, {
     command: '(setsid xterm -geometry 60x20+50+50 -e "seq 300; sleep 900" > /dev/null 2>&1 &)',
@@ -342,7 +342,7 @@ test('a real browser sees the desktop: noVNC’s canvas is there, of its size, a
   const { browser, close } = await openBrowser();
   try {
     const page = await browser.newPage();
-    // Containers come and go on this machine, and Chromium gives up what it loads when interfaces do (ERR_NETWORK_CHANGED).
+    // Containers come and go on this machine, and Chromium aborts loads when interfaces do (ERR_NETWORK_CHANGED).
     const open = async () => {
       await page.goto(body.url);
       // The message disappears after a second and a half, so it may already be hidden.
@@ -352,7 +352,7 @@ test('a real browser sees the desktop: noVNC’s canvas is there, of its size, a
     const colours = () => page.evaluate<{ width: number; height: number; colours: number }>(COLOURS);
     await expect.poll(async () => (await colours()).colours, { timeout: COLOURS_MS_MAX }).toBeGreaterThan(1);
     expect(await colours()).toMatchObject({ width: 1280, height: 800 });
-    expect(await page.evaluate('globalThis.origin')).toBe('null'); // nothing of the API's is its own
+    expect(await page.evaluate('globalThis.origin')).toBe('null'); // not the API's origin
   } finally {
     await close();
   }

@@ -22,7 +22,7 @@ const LONG_TIMEOUT_S = 90;
 /** Time limit of tests that fetch packages or start a browser. */
 const WORK_MS_MAX = 300_000;
 let stack: TestStack;
-/** The one that most tests work in. */
+/** The computer of most tests. */
 let id: string;
 
 type Engine = NonNullable<Awaited<ReturnType<typeof docker>>>;
@@ -263,11 +263,11 @@ RUN printf '#!/bin/sh\necho $GREETING from $(id -un)\n' > /usr/local/bin/greet &
     await rm(context, { recursive: true });
   }
 
-  test('runs with what is in it, and keeps its /workspace over a stop', async () => {
+  test('runs with its contents, and keeps its /workspace over a stop', async () => {
     const engine = await docker();
     if (!engine) throw new Error('no Docker engine answers');
     await buildGreeter(engine);
-    // What the agent leaves behind when it has pulled one: images that it did not pull are not for renters.
+    // The agent's note of an image that it pulled: others are not for renters.
     const images = join(stack.dataFolder, 'hosts', 'computer-agent', 'computers', 'images');
     await mkdir(images, { recursive: true });
     const note = join(images, createHash('sha256').update(IMAGE).digest('hex'));
@@ -297,7 +297,7 @@ RUN printf '#!/bin/sh\necho $GREETING from $(id -un)\n' > /usr/local/bin/greet &
     ['registry.invalid/none:1', 'the host name could not be resolved'],
     ['127.0.0.1:5000/none:1', 'of public addresses are reached'],
     ['switchyard-test/none:1', 'cannot be pulled'],
-  ])('that cannot be had (%s) is a 400 that says why, and takes no slot', async (image, why) => {
+  ])('that is unavailable (%s) is a 400 saying why, and takes no slot', async (image, why) => {
     const { status, body } = await call('POST', '/computers', { image });
     expect({ status, code: body.error.code, param: body.error.param }).toEqual({
       status: 400,

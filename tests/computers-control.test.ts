@@ -1,5 +1,5 @@
-// Control and the agents of hosts together, on a real nats-server and the real Docker engine: the cap, placement, the
-// creations that fail half-way, the host that is lost. By a clock that the test moves.
+// Control and the agents of hosts together, on a real nats-server and the real Docker engine: the cap, placement,
+// creations that fail halfway, and a lost host. The test moves the clock.
 import { cp, rm, writeFile } from 'node:fs/promises';
 import { connectBus, openBucket, request } from '@switchyard/bus';
 import {
@@ -134,7 +134,7 @@ describe('a computer', () => {
     expect(minute.data).toMatchObject({ key_id: caller.key_id, run: 1, minute: 0, cpu: 0.5, tags: metadata });
   });
 
-  test('of another org, or with an id that is none, is not found', async () => {
+  test('of another org, or with an unknown id, is not found', async () => {
     const { id } = await create();
     const other = { org: 'org_other', key_id: 'key_other' };
     for (const strange of [id.slice(0, -1), 'cmp_nobody', '*', '>', 'a.b', '', 'x'.repeat(500)])
@@ -214,7 +214,7 @@ describe('the cap', () => {
     expect(minutesOf(id)).toEqual([]);
   });
 
-  test('places left behind by a crash are freed by the sweep, and at once when they stand in the way', async () => {
+  test('places left behind by a crash are freed by the sweep, and at once when they are needed', async () => {
     const slots = await openBucket(installation.bus, 'computer-slots');
     const lost = Object.fromEntries(
       Array.from({ length: 10 }, () => [newId('computer'), new Date(clock.now()).toISOString()]),
@@ -236,7 +236,7 @@ describe('the cap', () => {
 });
 
 describe('placement', () => {
-  /** What the agent's last heartbeat said, changed. */
+  /** Publishes the last heartbeat, changed. */
   const beat = async (change: Partial<HostHeartbeat>): Promise<void> => {
     const hosts = await openBucket(installation.bus, 'hosts');
     const own = (await hosts.get(testAgent.agent.hostId))!.value;
@@ -250,7 +250,7 @@ describe('placement', () => {
     };
     await hosts.put(change.id ?? own.id, { ...plain, ...change });
   };
-  /** What was put is seen by control's watch as soon as creates answer so. */
+  /** Control's watch has the new heartbeat once creates answer so. */
   const eventually = (code: string, message: RegExp) =>
     expect
       .poll(
@@ -275,10 +275,10 @@ describe('placement', () => {
     expect(await slotsOf(caller.org)).toEqual([]);
   });
 
-  test('a host that refuses leaves nothing, and the next is asked', async () => {
+  test('a host that refuses keeps nothing, and the next is tried', async () => {
     const small = await openTestAgent(installation, { clock, env: { SWITCHYARD_CPU_OVERCOMMIT: '0.1' } });
     try {
-      // Its word on the bus is that it has room and nothing to do; its own count is what decides.
+      // Its heartbeat says that it has room and nothing to do; its own count decides.
       await beat({ id: small.agent.hostId, cpu_total: 1_000, memory_mb_used: 0 });
       await beat({ cpu_used: 1 });
       const made = [];
@@ -293,7 +293,7 @@ describe('placement', () => {
     }
   });
 
-  test('a host whose disk is nearly full refuses new computers; those there go on, and room made is room', async () => {
+  test('a host whose disk is nearly full refuses new computers; others run on, and freed space counts', async () => {
     const disk = await smallDisk(192);
     const env = { SWITCHYARD_HOST_DISK_GB_FREE_MIN: '0.0625' };
     await cp(await installation.newDataFolder(), `${disk.path}/data`, { recursive: true });

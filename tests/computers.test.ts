@@ -1,11 +1,11 @@
-// Computers through the whole of it: HTTP, edge, control, agent, Docker, and the bill; with services killed in between.
+// Computers on the full stack: HTTP, edge, control, agent, Docker, and the bill; with services killed in between.
 import { isDeepStrictEqual } from 'node:util';
 import { type ComputerObject, STANDARD_IMAGE } from '@switchyard/contracts';
 import { startStack, type TestStack } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SET_UP_MS_MAX, untilComputers } from './__fixtures__/first-computer.ts';
 
-/** Of a command that is to run into it, having said something first. */
+/** For a command that writes something and then exceeds it. */
 const SHORT_TIMEOUT_S = 10;
 const SERVES_AGAIN_MS_MAX = 60_000;
 const KILLS_TEST_MS_MAX = 600_000;
@@ -82,7 +82,7 @@ test('a life over HTTP, and its bill', async () => {
   expect(refused.headers.get('x-should-retry')).toBe('false');
   expect((await call('POST', `/computers/${id}/start`)).body).toMatchObject({ status: 'running' });
   expect((await exec(id, { command: 'cat f' })).body.stdout).toBe('kept\n');
-  // Since when it is idle is written down a little after a command, which may be between the two.
+  // The record's idle time follows a command with a delay, which may fall between the two.
   const listedAsShown = async () => {
     const [listed, shown] = [await call('GET', '/computers'), await call('GET', `/computers/${id}`)];
     return isDeepStrictEqual(listed.body.data, [shown.body]) || { listed: listed.body, shown: shown.body };
@@ -122,7 +122,7 @@ describe('bad input', () => {
     [{ image: 'not an image' }, 'invalid_request', 'image'],
     [{ image: `a/${'x'.repeat(511)}` }, 'invalid_request', 'image'],
     [{ name: 'x'.repeat(101) }, 'invalid_request', 'name'],
-    // What the platform sets for every computer is not for one of them to choose.
+    // A request may not choose what the platform sets for every computer.
     [{ disk_gb: 10 }, 'unknown_field', 'disk_gb'],
     [{ max_lifetime_minutes: 480 }, 'unknown_field', 'max_lifetime_minutes'],
     [{ burst: { cpu: 4 } }, 'unknown_field', 'burst'],
@@ -138,7 +138,7 @@ describe('bad input', () => {
     if (param !== undefined) expect(answer.body.error.param).toBe(param);
   });
 
-  test('the largest and the smallest computer, and the longest name, are none too much', async () => {
+  test('the largest and the smallest computer, and the longest name, are accepted', async () => {
     const options = (await call('GET', '/computers/options')).body;
     for (const [edge, name] of [
       ['max', 'x'.repeat(100)],
@@ -152,7 +152,7 @@ describe('bad input', () => {
     }
   });
 
-  test('links and terminals within their limits, one past them is named', async () => {
+  test('links and terminals at their limits; one past them is named', async () => {
     const { id } = await createComputer();
     const link = (body: object) => call('POST', `/computers/${id}/links`, body);
     for (const body of [

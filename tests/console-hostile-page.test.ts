@@ -11,7 +11,7 @@ const TEST_MS_MAX = 300_000;
 const SHOWN_MS_MAX = 60_000;
 const PORT = 8000;
 
-/** Answers a page, a service worker, and the headers that it was asked with. */
+/** Answers a page, a service worker, and the headers of the request. */
 const SERVER = `
 import http.server, json
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -78,7 +78,7 @@ afterAll(async () => {
 const attempt = (script: string) =>
   hostile.evaluate(`(async () => { ${script} })().catch((error) => 'refused: ' + error.name)`);
 
-test('the server inside is never sent the cookie, and sets none', { timeout: TEST_MS_MAX }, async () => {
+test('the server inside never gets the cookie, and sets none', { timeout: TEST_MS_MAX }, async () => {
   const headers = await attempt(
     `return (await fetch('headers', { credentials: 'include' }).catch(() => fetch('headers'))).json()`,
   );
@@ -97,7 +97,7 @@ test.each([
     '/v1/keys',
     `{ method: 'POST', credentials: 'include', headers: { 'content-type': 'application/json' }, body: '{}' }`,
   ],
-])('a script of it cannot fetch %s', { timeout: TEST_MS_MAX }, async (_what, path, options) => {
+])('its script cannot fetch %s', { timeout: TEST_MS_MAX }, async (_what, path, options) => {
   expect(await attempt(`return (await fetch(${JSON.stringify(path)}, ${options})).text()`)).toBe(
     'refused: TypeError',
   );
@@ -113,7 +113,7 @@ test('it has no cookies, no storage and no service workers', { timeout: TEST_MS_
   expect(await own.evaluate('navigator.serviceWorker.getRegistrations().then((all) => all.length)')).toBe(0);
 });
 
-test('it can neither frame the console nor look into a window of it', { timeout: TEST_MS_MAX }, async () => {
+test('it can neither frame the console nor read a console window', { timeout: TEST_MS_MAX }, async () => {
   const framed = await attempt(`
     const frame = document.createElement('iframe');
     const loaded = new Promise((resolve) => { frame.onload = resolve; });

@@ -1,4 +1,4 @@
-// The console in a real browser, on all of it: sign in by the printed link, use what it shows, find it in Logs and Usage.
+// The console in a real browser: sign in by the printed link, use what it shows, find it in Logs and Usage.
 // With SWITCHYARD_SCREENSHOTS=<folder> it leaves a picture of each page in both widths.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -190,7 +190,7 @@ test('a sign-in link signs in once, asks before it replaces a session, and leave
   await stranger.close();
 });
 
-test('a sign-in link outlives an edge that restarts, and a session that is refused', {
+test('a sign-in link outlives an edge restart and a refused session', {
   timeout: TEST_MS_MAX,
 }, async () => {
   const own = await browser.newContext();
@@ -246,7 +246,7 @@ test('the day of Overview and the span of Usage move on', { timeout: TEST_MS_MAX
   const today = begins[0] as string;
   await tab.clock.fastForward('24:00:00');
   await until(() => Date.parse(begins.at(-1) ?? today) - Date.parse(today)).toBeGreaterThan(0);
-  // Usage of a time to come is refused.
+  // Usage of a future time is refused.
   await tab.clock.setSystemTime(Date.now() - 10 * 60_000);
   await open('Usage', tab);
   await tab.getByTestId('usage-cost').waitFor();
@@ -457,7 +457,7 @@ describe('a key that is limited to one dollar', () => {
     expect(download.suggestedFilename()).toBe('usage-by-tag-team.csv');
   });
 
-  test('is refused once it is revoked, with its session, of which the next one sees nothing', {
+  test('is refused once revoked, with its session, and the next session sees nothing of it', {
     timeout: TEST_MS_MAX,
   }, async () => {
     await open('Logs', member);
@@ -575,7 +575,7 @@ test('a chat has images and tools', { timeout: TEST_MS_MAX }, async () => {
   await page.locator('[data-role=assistant]').filter({ hasText: 'sunny, 24 degrees' }).waitFor();
 });
 
-test('leaving the playground ends a call that runs', { timeout: TEST_MS_MAX }, async () => {
+test('leaving the playground ends a running call', { timeout: TEST_MS_MAX }, async () => {
   const tab = await signedIn();
   await tab.route('**/v1/chat/completions', () => {}); // is never answered
   await open('Playground', tab);
@@ -787,7 +787,7 @@ test('a computer that cannot be used says why', { timeout: TEST_MS_MAX }, async 
   }
 });
 
-test('a computer whose image is pulled shows how far it is, and whether it failed', {
+test('a computer shows how far its image pull is, and whether it failed', {
   timeout: TEST_MS_MAX,
 }, async () => {
   let percent = 40;
@@ -907,7 +907,7 @@ test('Files and Billing say when there are more than they show', { timeout: TEST
   await page.unrouteAll();
 });
 
-test('what fails says so, and a message that was not sent is kept', { timeout: TEST_MS_MAX }, async () => {
+test('failures are shown, and an unsent message is kept', { timeout: TEST_MS_MAX }, async () => {
   const error = { code: 'service_unavailable', message: 'Nothing works right now.' };
   const failed = page.getByRole('alert').filter({ hasText: error.message });
   await page.route(/\/v1\/(chat\/|webhooks\/|logs\?.*format=csv)/, (route) =>
@@ -1045,7 +1045,7 @@ const PAGES = [
   'Providers',
 ];
 
-test('no page has a fault that axe finds in either theme, and no dialog', {
+test('axe finds no fault in any page in either theme, or in a dialog', {
   timeout: TEST_MS_MAX,
 }, async () => {
   const addresses = (await page.evaluate(
@@ -1108,7 +1108,7 @@ test('nothing that the console does is refused by its policy, and no page throws
   expect(errors).toEqual([]);
 });
 
-test('signing out that fails says so, and one by an old token takes a new one', {
+test('a failed sign-out says so, and one with an old token gets a new one', {
   timeout: TEST_MS_MAX,
 }, async () => {
   const tab = await signedIn();

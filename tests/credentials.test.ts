@@ -193,7 +193,7 @@ describe('the credential of a computer host', () => {
     expect(await refusedToPublish(agent, subjects)).toEqual(subjects);
   });
 
-  test('holds no money but that of minutes, under its own name', async () => {
+  test('holds money for minutes only, under its own name', async () => {
     const holds = ['take', 'settle', 'renew'];
     const others = [
       ...holds.map((verb) => `billing.v1.holds.${verb}.0.0.0.0`),
@@ -240,7 +240,7 @@ describe('the credential of a computer host', () => {
     expect(await charged()).not.toContain(forged.data.computer_id);
   });
 
-  test('lets the server plant no key: what the server stores for it is not read', async () => {
+  test('cannot make the server plant a key: what it stores is not read', async () => {
     const secret = `sy_${'x'.repeat(40)}`;
     const hash = createHash('sha256').update(secret).digest('hex');
     const keys = await openBucket(operator, 'keys');
@@ -278,7 +278,7 @@ describe('the credential of a computer host', () => {
 });
 
 describe('the credential of an edge', () => {
-  test('states no charge, no credit and no minute', async () => {
+  test('publishes no charge, credit or minute', async () => {
     const events = [
       'call.completed',
       'computer.metered',
@@ -306,7 +306,7 @@ describe('the credential of an edge', () => {
     expect(await refusedToSubscribe(edge, served)).toEqual(served);
   });
 
-  test('cannot let the server state one: an answer in the stream of events is not booked', async () => {
+  test('cannot make the server publish one: an answer in the stream is not booked', async () => {
     const id = 'req_forged';
     const forged = makeEvent({
       ...{ name: 'credit.granted', id: eventIds.credit(id), source: 'edge', time: new Date() },

@@ -1,4 +1,4 @@
-// Downloads that are open when their key is revoked or their org is suspended: they are cut off.
+// Open downloads are cut off when their key is revoked or their org is suspended.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type CreatedOrg, videoObject } from '@switchyard/contracts';

@@ -1,4 +1,4 @@
-// Models that a server says it has, through the whole of it: listed, found by their ids, called and billed.
+// Models that a server reports, on the full stack: listed, found by their ids, called and billed.
 import { startStack, type TestStack } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
 import { openBrowser } from './__fixtures__/open-browser.ts';
 
-/** Of Chromium on a busy machine: until the page is drawn, and with all repeats. */
+/** Time for Chromium on a busy machine to draw the page, with all retries. */
 const SHOWN_MS_MAX = 90_000;
 const PAGE_MS_MAX = 180_000;
 const TEST_MS_MAX = 400_000;
@@ -24,7 +24,7 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-/** Shows the page; Chromium gives up what it loads when network interfaces of the machine come and go. */
+/** Shows the page; Chromium aborts loads when network interfaces of the machine come and go. */
 async function show(page: Page): Promise<void> {
   const open = async () => {
     await page.goto(`${stack.url}/docs`);

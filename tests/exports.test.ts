@@ -1,4 +1,4 @@
-// What an org exports (CSV, NDJSON, HTML), beside another org: only what is its own, and nothing that a spreadsheet or a
+// Exports of an org (CSV, NDJSON, HTML), beside another org: only its own data, and nothing that a spreadsheet or a
 // browser runs.
 import type { CreatedOrg } from '@switchyard/contracts';
 import { startStack, type TestStack, untilMidnightIsFar } from '@switchyard/testing';

@@ -1,5 +1,6 @@
-// Misbehaving upstreams, in each dialect, translated and passed through, streamed and not, with and without a fallback model: the attempts made, the answer to the
-// client, the charge, and the log. Through the whole stack: HTTP, edge, NATS, router, sockets, and billing's ledger.
+// Misbehaving upstreams, in each dialect, translated and passed through, streamed and not, with and without a fallback
+// model: the attempts made, the answer to the client, the charge, and the log. Through the whole stack: HTTP, edge, NATS,
+// router, sockets, and billing's ledger.
 import {
   type CatalogEntry,
   chatModel,
@@ -274,7 +275,7 @@ function rowsOf({ begin: role, token, refusal, end, whole, empty, failed }: Word
       script: either(sse(...role, token), status(200, good.slice(0, -20))),
       stream: { is: 'begun', code: 'upstream_error' },
       whole: fault(),
-      log: { status: 200, error: /cut short|no whole JSON/ },
+      log: { status: 200, error: /cut short|not a JSON/ },
     },
     {
       name: 'left-open',
@@ -286,14 +287,14 @@ function rowsOf({ begin: role, token, refusal, end, whole, empty, failed }: Word
       name: 'malformed-from-the-start',
       script: either(sse('data: {"choices":[{"delta"', DONE), status(200, '<html>busy</html>')),
       ...both(fault()),
-      log: { status: 200, error: /not JSON|no whole JSON/ },
+      log: { status: 200, error: /not JSON|not a JSON/ },
     },
     {
       name: 'malformed',
       script: either(begunThen('data: {not json}', token, DONE), status(200, '{"choices": [{]}')),
       stream: { is: 'begun', code: 'upstream_error' },
       whole: fault(),
-      log: { status: 200, error: /not JSON|no whole JSON/ },
+      log: { status: 200, error: /not JSON|not a JSON/ },
     },
     {
       name: 'nothing',
@@ -500,7 +501,7 @@ const OTHER_ROWS: OtherRow[] = [
     kind: 'embedding',
     script: status(200, VECTORS.slice(0, -10)),
     is: 'fault',
-    error: /no whole JSON/,
+    error: /not a JSON/,
   },
   {
     name: 'empty',

@@ -205,7 +205,7 @@ describe('a stored file', () => {
     await expect(client.files.retrieve(stored.id)).rejects.toBeInstanceOf(NotFoundError);
   });
 
-  test('of 512 MB passes both ways without being held by edge or control; one more byte is refused, and what exceeds the quota', async () => {
+  test('of 512 MB passes both ways without being held by edge or control; one more byte, or more than the quota, is refused', async () => {
     const key = await keyOf('org_large');
     const before = { edge: await peakMib('edge'), control: await peakMib('control') };
     const { pieces, digest } = largeFile(FILE_BYTES_MAX);

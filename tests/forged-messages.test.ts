@@ -1,5 +1,5 @@
-// What a stolen credential has nats-server send for it. nats-server does not check the reply subject of a request, so a
-// thief stores any bytes under a key of its own and has them sent to any subject.
+// Messages that a stolen credential makes nats-server send. It does not check the reply subject of a request, so a
+// thief can store any bytes under a key of its own and have them sent to any subject.
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import {
@@ -59,7 +59,7 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-/** Resolves when so many messages have come to subjects of the pattern. */
+/** Resolves when this many messages have come to matching subjects. */
 async function arrived(pattern: string, count = 1): Promise<{ all: Promise<void> }> {
   const { promise: all, resolve } = Promise.withResolvers<void>();
   operator.nc.subscribe(pattern, {
@@ -79,7 +79,7 @@ async function beats(instances: readonly string[], count: number): Promise<void>
   await Promise.all(heard.map(({ all }) => all));
 }
 
-/** The host has the server send these bytes to each subject. Without headers, as if they were published. */
+/** The host makes the server send these bytes to each subject, without headers, as if published. */
 async function sendThroughServer(bytes: Uint8Array | string, subjects: readonly string[]): Promise<void> {
   const key = `$KV.computers.${host}.forged`;
   await jetstream(agent).publish(key, bytes);

@@ -12,7 +12,7 @@ import { startStack, type TestStack, temporaryFolder } from '@switchyard/testing
 const { values } = parseArgs({ options: { examples: { type: 'string', default: '20' } } });
 const REQUIREMENTS = join(import.meta.dirname, 'fuzz-api.requirements.txt');
 const REQUEST_TIMEOUT_S = 60;
-/** Looks for a host, one each second; the first one builds the standard image. */
+/** Checks for a host, one per second; a first host builds the standard image. */
 const LOOKS_MAX = 600;
 /**
  * Streams without an end; servers inside computers, whose answers the document leaves open; and sessions, which do not
@@ -20,8 +20,8 @@ const LOOKS_MAX = 600;
  */
 const LEFT_OUT = '/v1/events$|/ports/|/v1/links/|/terminal$|/v1/session$';
 /**
- * Valid requests may ask for what is not there (a month to come); a deleted org is kept for 30 days; and a repeated
- * `Idempotency-Key` returns the answer of a creation, also when what was created is deleted since.
+ * Valid requests may name what does not exist (a future month); a deleted org is kept for 30 days; and a repeated
+ * `Idempotency-Key` returns the answer of a creation even if its result was deleted since.
  */
 const NOT_MEANT = 'positive_data_acceptance,use_after_free,ensure_resource_availability';
 /** schemathesis drops its own path values that have slashes: sometimes most of them, for `/v1/models/{model}`. */

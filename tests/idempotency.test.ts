@@ -1,4 +1,4 @@
-// `Idempotency-Key` with all services: what is charged, and what an edge leaves behind that is killed in the middle.
+// `Idempotency-Key` with all services: what is charged, and what an edge killed midway leaves behind.
 import { randomUUID } from 'node:crypto';
 import type { ErrorBody, LogEntry, UsageReport } from '@switchyard/contracts';
 import {
@@ -78,7 +78,7 @@ test('twenty requests at once under one key are one call and one charge', async 
   expect(usage.total).toMatchObject({ calls: 1 });
 });
 
-test('pictures come again byte for byte with their headers, charged once', async () => {
+test('pictures repeat byte for byte with their headers, charged once', async () => {
   const key = randomUUID();
   const body = { model: 'local/image', prompt: 'a red circle over the sea', size: '1024x1024', n: 4 };
   const original = await post(key, '/v1/images/generations', body);
@@ -99,7 +99,7 @@ test('a key is made once: a repeat shows the same one', async () => {
   expect(repeat.bytes.equals(original.bytes)).toBe(true);
 });
 
-test('a file is stored once, though its upload comes twice under another boundary', async () => {
+test('a file is stored once, though uploaded twice with different boundaries', async () => {
   const upload = async (idempotencyKey: string) => {
     const body = new FormData();
     body.append('file', new File(['x'.repeat(300_000)], 'notes.txt', { type: 'text/plain' }));

@@ -1,4 +1,4 @@
-// Keys through the whole of it: another secret for the same key, what a key has spent, and that nothing goes on under a
+// Keys on the full stack: another secret for the same key, what a key has spent, and that nothing continues under a
 // key that has ended.
 import {
   chatModel,
@@ -85,7 +85,7 @@ async function endOf(stream: Response): Promise<unknown> {
 }
 
 describe('a key that is rotated', () => {
-  test('keeps its id, its limit and what it has spent; both secrets open it during the grace', async () => {
+  test('keeps its id, its limit and what it has spent; both secrets work during the grace', async () => {
     const made = await newKey({ limit: { amount: 1, interval: 'day' } });
     const first = await chat(made.key);
     const { status, json: rotated } = await rotate(made.id, 60);
@@ -112,7 +112,7 @@ describe('a key that is rotated', () => {
     await stream.body?.cancel();
   });
 
-  test('is rotated by no key that may do less than it may', async () => {
+  test('cannot be rotated by a weaker key', async () => {
     const made = await newKey();
     const weak = await newKey({ permissions: ['keys:write'] });
     const { status, json } = await rotate(made.id, 0, weak.key);

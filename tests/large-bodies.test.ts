@@ -12,14 +12,14 @@ const TEST_MS_MAX = 400_000;
 const GROWTH_MIB_MAX = 300;
 /**
  * A process holds 64 MiB of bodies for an org, and V8 frees those of ended requests when a collection ends, which takes
- * longer on a busy machine: once in about twenty rounds the edge grew by 303 MiB in place of 77 to 225. Such a round is
- * repeated once. Bodies that nothing limits are 1,250 MiB in each round.
+ * longer on a busy machine: once in about twenty rounds the edge grew by 303 MiB instead of 77 to 225. Such a round is
+ * repeated once. Without limits, bodies take 1,250 MiB per round.
  */
 const REPETITIONS_MAX = 1;
 const PROCESSES = ['edge', 'model-router', 'control', 'billing', 'nats'];
 const SAMPLE_RATE_HZ = 8_000;
 const HEAD_BYTES = 44;
-/** What every audio is charged: 16-bit samples, one channel. */
+/** Seconds charged per audio: 16-bit samples, one channel. */
 const SECONDS = Math.round((AUDIO_BYTES_MAX - HEAD_BYTES) / 2 / (SAMPLE_RATE_HZ / 1_000)) / 1_000;
 
 const IMAGE_BYTES = 15 * 1024 * 1024;
@@ -96,14 +96,14 @@ const CHAT = () => {
   });
 };
 
-/** MiB of memory that a process has now, and the most that it has had since `forgetMost`. */
+/** MiB of memory that a process has now, and its peak since `forgetMost`. */
 async function memoryOf(name: string): Promise<{ now: number; most: number }> {
   const status = await readFile(`/proc/${await stack.pidOf(name)}/status`, 'utf8');
   const row = (label: string) => Number(new RegExp(`^${label}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024;
   return { now: row('VmRSS'), most: row('VmHWM') };
 }
 
-/** As proc(5) has it: 5 takes the mark of the most back to what there is now. */
+/** By proc(5), writing 5 resets the peak to the current size. */
 async function forgetMost(name: string): Promise<void> {
   await writeFile(`/proc/${await stack.pidOf(name)}/clear_refs`, '5');
 }

@@ -26,7 +26,7 @@ const MONTH_LENGTH = 'yyyy-mm'.length;
 const TWO = ['first', 'second'];
 
 let stack: TestStack;
-/** Takes what webhooks send. */
+/** Receives webhooks. */
 let receiver: Server;
 /** Values of the parameters in paths, by list. */
 let paths: Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -128,7 +128,7 @@ async function walk(path: string, name: string): Promise<(string | null)[]> {
 }
 
 test(
-  'every list is walked by `after` or `cursor` to the same end as it is read whole',
+  'every list gives the same by `after` or `cursor` as when it is read whole',
   async () => {
     const found = await lists();
     expect(found.length).toBeGreaterThanOrEqual(13);

@@ -1,5 +1,5 @@
-// Makers through their AI SDK provider packages, in the whole of it: HTTP, edge, NATS, router, a maker's own protocol over
-// a real socket, and back; with what it cost and what the log says.
+// Makers through their AI SDK provider packages, on the full stack: HTTP, edge, NATS, router, a maker's own protocol over
+// a real socket, and back; with the cost and the log row.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -206,7 +206,7 @@ test('a caller who goes away in mid-stream closes the socket of the maker, and p
   expect(row.cost).toBeGreaterThan(0);
 });
 
-test('a maker that is overloaded before its first word is fallen back from, streamed and not', async () => {
+test('a maker overloaded before its first word is followed by a fallback, streamed and not', async () => {
   for (const stream of [false, true]) {
     answer = (_request, response) => {
       const name = stream ? 'error-first-in-stream' : 'error-529';
@@ -235,7 +235,7 @@ test('a refusal of the model is its answer, and no other model is called', async
   expect((await logOf(response)).attempts).toHaveLength(1);
 });
 
-test('a field that the maker cannot serve is 400 naming it; a fallback that can is asked instead', async () => {
+test('a field that the maker lacks is 400 naming it; a fallback that has it is called instead', async () => {
   const refused = await chat({ seed: 7 });
   expect(refused.status).toBe(400);
   expect(await refused.json()).toMatchObject({ error: { code: 'invalid_request', param: 'seed' } });

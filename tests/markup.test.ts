@@ -62,7 +62,7 @@ const post = (key: string, path: string, body: unknown) =>
 const read = (key: string, path: string) =>
   fetch(stack.url + path, { headers: { authorization: `Bearer ${key}` } });
 
-/** What the makers document, as far as it is priced. Chat and embeddings have recorded answers. */
+/** Answers by the makers' documentation, where priced. Chat and embeddings have recorded ones. */
 function answerAsMakersDo(): void {
   const answers = {
     'image-1': { created: 1, data: [{ b64_json: 'aGk=' }] },

@@ -1,5 +1,5 @@
-// The makers of images, sound, embeddings, ranking and decisions, in the whole of it: the shipped catalog's own models and
-// prices, with nothing changed but where the maker is.
+// The makers of images, sound, embeddings, ranking and decisions, on the full stack: the shipped catalog's models and
+// prices, with only the makers' addresses changed.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -25,7 +25,7 @@ interface Fixture {
   base64?: string;
 }
 
-/** What each maker answers, by the beginning of the path. */
+/** The makers' answers, by the beginning of the path. */
 const ANSWERS: [string, string, string][] = [
   ['/flux-pro-1.1', 'black-forest-labs', 'submitted'],
   ['/v1/get_result', 'black-forest-labs', 'ready'],
@@ -157,14 +157,14 @@ test.each([
   expect(Number(response.headers.get('x-service-cost'))).toBe(cost);
 });
 
-test('elevenlabs/eleven_v3 speaks, in the format obtained, for what was known before', async () => {
+test('elevenlabs/eleven_v3 speaks, in the format obtained, at a cost known before', async () => {
   const response = await post('/v1/audio/speech', { model: 'elevenlabs/eleven_v3', input: 'Hello' });
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'audio/mpeg']);
   expect(response.headers.get('x-service-cost')).toBe('0.0004');
   expect((await response.arrayBuffer()).byteLength).toBe(64);
 });
 
-test('deepgram/nova-3 hears, charged by the length of the file, whatever Deepgram says of it', async () => {
+test('deepgram/nova-3 transcribes, charged by the file’s length, whatever Deepgram reports', async () => {
   const form = new FormData();
   form.set('model', 'deepgram/nova-3');
   form.set('response_format', 'verbose_json');
@@ -217,7 +217,7 @@ test.each([
   ['/v1/audio/speech', { model: 'elevenlabs/eleven_v3', input: 'x' }, { text: 'much longer' }, 'text'],
   ['/v1/embeddings', { model: 'google/gemini-embedding-2', input: 'x' }, { content: {} }, 'content'],
 ])(
-  'what prices the work is refused in provider_options before a maker is asked: %s %j',
+  'provider_options that price the work are refused before a maker is called: %s %j',
   async (path, body, options, name) => {
     const response = await post(path, { ...body, provider_options: options });
     expect([response.status, await response.json()]).toMatchObject([

@@ -1,4 +1,4 @@
-// Model calls through the whole of it: HTTP, edge, NATS, router, a real upstream that misbehaves on demand, and back.
+// Model calls on the full stack: HTTP, edge, NATS, router, a real upstream that misbehaves on demand, and back.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import {
@@ -108,7 +108,7 @@ describe('a chat call', () => {
     expect(JSON.stringify(sent.rawHeaders)).not.toContain(stack.key);
   });
 
-  test('tells its exact cost in the body, the header and the log', async () => {
+  test('has its exact cost in the body, the header and the log', async () => {
     const response = await chat({ model: 'acme/plain' });
     const { usage, model } = (await response.json()) as Completion;
     const expected = (usage.prompt_tokens * 150 + usage.completion_tokens * 600) / 1e9;
@@ -245,7 +245,7 @@ describe('fallback', () => {
   });
 
   test.each([400, 429, 500])(
-    'tells callers no account of ours, whatever the maker says with %d',
+    'shows callers no ids of our account, whatever the maker’s %d says',
     async (status) => {
       upstream.on('names-us', (_request, response) => {
         const message = `Rate limit reached for gpt-4o in organization org-abc123 (project: proj_Zq8Lk2).`;
@@ -267,7 +267,7 @@ describe('fallback', () => {
     ['acme/fault-500', 502, 'upstream_error'],
     ['acme/fault-429', 429, 'rate_limited'],
     ['acme/slow', 504, 'upstream_timeout'],
-  ])('that ends nowhere is a coded error: %s', async (model, status, code) => {
+  ])('without a success is a coded error: %s', async (model, status, code) => {
     const response = await chat({ model });
     expect(response.status).toBe(status);
     const { error } = (await response.json()) as Failure;

@@ -1,4 +1,4 @@
-// Images, speech, decisions and reranking through the whole of it, with answers as their makers document them.
+// Images, speech, decisions and reranking on the full stack, with answers as their makers document them.
 import { spawnSync } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { MODEL_TYPES, type ModelType } from '@switchyard/contracts';
@@ -184,7 +184,7 @@ describe('images', () => {
     expect(json.error).toMatchObject({ code: 'invalid_request', param });
   });
 
-  test('at the limits go through: 10 images, and a fallback that can where the first could not is not asked', async () => {
+  test('at the limits are accepted: 10 images, and a size that only the fallback does not support', async () => {
     expect(
       (await post('/v1/images/generations', { model: 'acme/image-1', prompt: 'x', n: 10 })).json.usage,
     ).toMatchObject({ images: 10, cost: 0.4 });
@@ -229,7 +229,7 @@ describe('speech', () => {
     });
   });
 
-  test('streams: its beginning is there, with the cost, before the maker has spoken the end', async () => {
+  test('streams: its beginning arrives, with the cost, before the maker has sent the end', async () => {
     const response = await speak({ voice: 'slow' });
     expect(response.headers.get('x-service-cost')).toBe('0.000075');
     const reader = response.body?.getReader();
@@ -249,7 +249,7 @@ describe('speech', () => {
       .toMatchObject({ status: 'error', cost: 0, error_code: 'upstream_error' });
   });
 
-  test('without a sound in it is a failed attempt', async () => {
+  test('without any sound is a failed attempt', async () => {
     const response = await speak({ model: 'acme/speech-silent' });
     expect(response.status).toBe(502);
     expect((await speak({ model: 'acme/speech-silent', models: ['acme/speech-1'] })).status).toBe(200);
@@ -413,7 +413,7 @@ describe('a model of the wrong type', () => {
     decision: 'acme/decide-1',
     rerank: 'acme/rerank-1',
   };
-  /** The least that each endpoint takes beside a model. */
+  /** The smallest body per endpoint, without the model. */
   const bodies: Record<ModelType, object> = {
     language: { messages: [{ role: 'user', content: 'x' }] },
     embedding: { input: 'x' },

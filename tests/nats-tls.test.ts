@@ -77,7 +77,7 @@ test('a service trusts only the authority that it is given', async () => {
   await expect(publicOnly).rejects.toThrow(/cannot be reached/);
 });
 
-test('a service sends no password to a server without TLS, when it is to use TLS', async () => {
+test('a service that is set to use TLS sends no password to a server without it', async () => {
   const plain = await startNats();
   try {
     const byName = connectBus({ ...asOperator, url: plain.url.replace('nats:', 'tls:') });

@@ -1,4 +1,4 @@
-// The document that an edge serves: its schemas are JSON Schema, and its examples are what they say.
+// The document that an edge serves: its schemas are JSON Schema, and its examples match them.
 
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
@@ -67,7 +67,7 @@ test('every schema in it can be compiled', () => {
   expect(compiled).toBeGreaterThan(200);
 });
 
-test('every example of a request is one that its schema takes', () => {
+test('every example of a request matches its schema', () => {
   const faults = operations.flatMap(([name, { requestBody }]) =>
     schemasOf(requestBody?.content).flatMap((schema) => {
       const validate = schemas.compile(schema);
@@ -98,7 +98,7 @@ test('every JSON example of a model endpoint is answered by a model of ours', as
       body: JSON.stringify(example),
     });
     await response.arrayBuffer();
-    // A sound that would be understood is no short example.
+    // Audio with understandable speech is too long here.
     const understood = name.endsWith('/audio/transcriptions') ? [400] : [200, 202];
     expect(understood, name).toContain(response.status);
   }
@@ -123,7 +123,7 @@ export const saidIn = (event: Schemas['MessagesEvent']): string =>
   event.type === 'content_block_delta' && event.delta.type === 'text_delta' ? event.delta.text : '';
 `;
 
-test('a generator makes types of it without a warning, and a program compiles with their names', async () => {
+test('a generator makes types from it without a warning, and a program compiles with them', async () => {
   const folder = await temporaryFolder('generated');
   const require = createRequire(import.meta.url);
   const run = promisify(execFile);

@@ -32,7 +32,7 @@ let stack: TestStack;
 let bus: Bus;
 /** The key of the caller. */
 let key: string;
-/** All that callers were answered: head and body. */
+/** All answers to callers: head and body. */
 const answers: { of: string; status: number; text: string }[] = [];
 
 beforeAll(async () => {
@@ -216,7 +216,7 @@ test('the makers got the keys and the prompts, and callers the answers: the sear
   expect(foundIn(answers.map(({ text }) => text).join('\n'))).toContain('answer');
 });
 
-test('no log holds one, at the level that tells most', async () => {
+test('no log holds one, at the most verbose level', async () => {
   const names = await readdir(join(stack.dataFolder, 'logs'));
   const services = ['edge', 'control', 'model-router', 'video-worker', 'billing'].map(
     (name) => `${name}.log`,

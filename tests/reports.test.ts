@@ -1,4 +1,4 @@
-// Usage, Logs, refunds and statements through HTTP, on the whole of it: what a finance department asks of it.
+// Usage, Logs, refunds and statements over HTTP, on the full stack: what a finance department needs.
 import {
   chatModel,
   startStack,
@@ -14,7 +14,7 @@ let upstream: Upstream;
 let stack: TestStack;
 const calls: { id: string; cost: number }[] = [];
 const CALLS = 6;
-/** In which the calls were made. */
+/** The month of the calls. */
 let month: string;
 
 beforeAll(async () => {
@@ -68,7 +68,7 @@ const json = async <T = Rows>(path: string, ask?: Partial<Ask>) => (await (await
 const nanos = (dollars: number) => Math.round(dollars * 1e9);
 const sum = (amounts: number[]) => amounts.reduce((total, amount) => total + nanos(amount), 0);
 
-test('usage by status and by the days of a named zone is what the calls said that they cost', async () => {
+test('usage by status and by days of a named zone equals the costs that the calls stated', async () => {
   const said = sum(calls.map(({ cost }) => cost));
   const byStatus = await json('/v1/usage?group_by=status');
   expect(byStatus.data).toMatchObject([{ group: 'ok', calls: CALLS }]);

@@ -1,5 +1,5 @@
-// docs/settings.md and docker-compose.yml are held to the services' configs: every setting, its default, and who reads
-// it.
+// Compares docs/settings.md and docker-compose.yml with the services' configs: every setting, its default, and who
+// reads it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -22,7 +22,7 @@ const CONFIGS: Record<string, z.ZodObject> = {
 };
 
 interface Setting {
-  /** Cells of the default column; null where it says in words. */
+  /** Cells of the default column; null where it is in words. */
   default: string | null;
   of: string[];
 }

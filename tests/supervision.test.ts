@@ -44,11 +44,11 @@ test.each(['edge', 'control', 'model-router', 'billing', 'nats', 'mongo'])(
   TEST_MS_MAX,
 );
 
-test('what services compiled is kept, though they were killed', async () => {
+test('the compile cache of killed services is kept', async () => {
   expect(await readdir(compiled, { recursive: true })).not.toEqual([]);
 });
 
-test('a stop drains all and ends well', async () => {
+test('a stop drains all and exits 0', async () => {
   expect(await stack.stop()).toBe(0);
   expect(stack.output()).toContain('stopped');
   await expect(getModels()).rejects.toThrow();

@@ -1,5 +1,5 @@
-// What an operator gives an org and takes from it: credits, refunds, limits, and the org itself. Who may call what, and that
-// orgs reach nothing of each other, is in authorization.test.ts.
+// What an operator gives an org and takes from it: credits, refunds, limits, and the org itself. authorization.test.ts
+// tests who may call what, and that orgs are apart.
 import {
   type AccountObject,
   type CreatedOrg,
@@ -135,7 +135,7 @@ test('an org is held to its rate limits, and only its operator changes them', as
   await expect.poll(async () => (await models()).status).toBe(200);
 });
 
-test('the openai client comes back when a limit of concurrent calls has room', async () => {
+test('the openai client retries until a limit of concurrent calls has room', async () => {
   const { id } = await makeOrg(stack, 'A');
   const { key } = await makeKey(stack, id, ['models:write'], { limits: { concurrent_calls: 1 } });
   const statuses: number[] = [];

@@ -1,4 +1,4 @@
-// Transcriptions through the whole of it: what the local models say and hear of each other, by the clients that people use,
+// Transcriptions on the full stack: what the local models say and hear of each other, with the clients that people use,
 // and what an upstream is sent and charged for.
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -117,7 +117,7 @@ const postSound = (fields: Record<string, unknown>, sound: Buffer = spoken) =>
 /** Dollars for so many seconds, to the nano-dollar. */
 const costOf = (seconds: number, perMinute: number) => Math.round((seconds * perMinute * 1e9) / 60) / 1e9;
 
-/** The sound in other clothes. */
+/** The sound in another format. */
 async function encoded(ending: string): Promise<string> {
   const from = join(folder, 'spoken.wav');
   const to = join(folder, `spoken.${ending}`);
@@ -197,7 +197,7 @@ describe('what local/speech says, local/transcribe hears', () => {
 });
 
 describe('an upstream', () => {
-  test('is sent the file as it is, every field, and options unchanged', async () => {
+  test('is sent the file, every field and the options unchanged', async () => {
     const form = new FormData();
     form.append('file', new Blob([new Uint8Array(spoken)], { type: 'audio/mpeg' }), 'a "quoted" name.mp3');
     form.append('prompt', 'Grüße,\r\nfrom here');
@@ -236,7 +236,7 @@ describe('an upstream', () => {
     ]);
   });
 
-  test('says what it likes of the length: the file’s own is shown and charged', async () => {
+  test('may report any length: the file’s own is shown and charged', async () => {
     const { json, headers } = await postSound({ model: 'acme/transcribe-1' });
     const bytesPerSecond = 2 * 24_000;
     expect(json.usage.seconds).toBeCloseTo(spoken.length / bytesPerSecond, 2);
@@ -271,7 +271,7 @@ describe('an upstream', () => {
       expect(headers.get('x-service-cost')).toBe(String(verbose.json.usage.cost));
   });
 
-  test('that tells no times is asked for none, and refused where times are wanted', async () => {
+  test('that reports no times is asked for none, and refused if they are wanted', async () => {
     const { json } = await postSound({ model: 'acme/plain', language: 'de' });
     expect(json).toMatchObject({ text: 'Plain words.', language: 'de' });
     expect((await upstream.request('plain-1')).body.toString('latin1')).toMatch(

@@ -19,7 +19,7 @@ import {
 } from '@switchyard/testing';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
-/** Of the stream, in place of its 8 GiB: room for some 6,000 events. */
+/** Of the stream, instead of 8 GiB: room for some 6,000 events. */
 const EVENTS_BYTES_MAX = 4 * 1024 ** 2;
 /** What was charged before the first call of the test: a little less than half of the stream. */
 const MINUTES = 3_000;
@@ -28,7 +28,7 @@ const NANOS_PER_DOLLAR = 1e9;
 /** Calls that are refused, in less than a minute. */
 const FLOOD = 1_500;
 const FLOOD_AT_ONCE = 40;
-/** Longer than it takes until the backlog is seen. */
+/** Longer than it takes to see the backlog. */
 const PATIENCE_MS = 60_000;
 
 let upstream: Upstream;
@@ -117,7 +117,7 @@ async function callUntilRefused(): Promise<number> {
       return dollars;
     }
   }
-  throw new Error('billing is away, and every call was taken');
+  throw new Error('billing is away, yet no call was refused');
 }
 
 /** Nano-dollars of all that billing has booked. */

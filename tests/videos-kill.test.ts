@@ -103,7 +103,7 @@ async function get<T>(path: string, schema: { parse(json: unknown): T }): Promis
 }
 
 test(
-  'are all ended, started once, and billed to the nano-dollar',
+  'all end, started once, and billed to the nano-dollar',
   async () => {
     for (const victim of VICTIMS) {
       await startAll();

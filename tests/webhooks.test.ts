@@ -1,5 +1,5 @@
-// Webhooks over HTTP, with all services: made, delivered and listed; and control killed between the receiver's taking an
-// event and the acknowledgement.
+// Webhooks over HTTP, with all services: made, delivered and listed; and control killed after the receiver took an
+// event, before the acknowledgement.
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -21,9 +21,9 @@ interface Received {
 }
 
 const SENT_MS_MAX = 60_000;
-/** A short video, and what tells of it. */
+/** For a short video and its event. */
 const MADE_MS_MAX = 90_000;
-/** JetStream gives an event to another after half a minute; before that control is started again. */
+/** JetStream redelivers an event after half a minute; control is restarted before that. */
 const AGAIN_MS_MAX = 180_000;
 const TEST_MS_MAX = 300_000;
 
@@ -58,7 +58,7 @@ afterAll(async () => {
   receiver.close();
 });
 
-/** Its body as a test expects it: whatever it does not have is undefined, and fails the test. */
+/** The body, typed as a test expects it: a missing member is undefined and fails the test. */
 async function api<T = object>(method: string, path: string, body?: object) {
   const answer = await fetch(stack.url + path, {
     method,
@@ -71,7 +71,7 @@ async function api<T = object>(method: string, path: string, body?: object) {
   return { status: answer.status, body: (await answer.json()) as T };
 }
 
-/** Something that becomes an event: `<id>:created`. */
+/** Makes a key, and so the event `<id>:created`. */
 const makeKey = async (): Promise<string> =>
   (await api<CreatedKey>('POST', '/v1/keys', { name: 'event', permissions: ['usage:read'] })).body.id;
 const deliveriesOf = (id: string) => received.filter(({ headers }) => headers['webhook-id'] === id);
@@ -149,7 +149,7 @@ test('the secret for callback_urls is the same each time, until it is rotated', 
   expect((await api('GET', '/v1/webhooks/signing_secret')).body).toEqual(rotated);
 });
 
-test('a video tells its callback_url of its end, signed with the secret for that', async () => {
+test('a video’s end is sent to its callback_url, signed with the secret for that', async () => {
   const { secret } = (await api<SigningSecret>('GET', '/v1/webhooks/signing_secret')).body;
   const asked = { model: 'local/video', prompt: 'a red ball', duration: 1, callback_url: hookUrl };
   const job = await api<VideoObject>('POST', '/v1/videos/generations', asked);
@@ -168,7 +168,7 @@ test('a video tells its callback_url of its end, signed with the secret for that
   });
 });
 
-test('an event that control was killed with, sent and not acknowledged, is sent again under the same id', {
+test('an event sent but not acknowledged when control is killed is sent again under the same id', {
   timeout: TEST_MS_MAX,
 }, async () => {
   const { body: webhook } = await api<WebhookWithSecret>('POST', '/v1/webhooks', {

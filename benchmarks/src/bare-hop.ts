@@ -1,4 +1,4 @@
-// The least that a proxy in Node.js can do, as a floor: it checks one key, parses the body, sends it on and passes the
+// A minimal proxy in Node.js, as a floor: it checks one key, parses the body, sends it on and passes the
 // answer back. It meters, limits and stores nothing. Its arguments are the upstream's URL and the key; it sends its
 // own URL to its parent.
 import { createServer } from 'node:http';

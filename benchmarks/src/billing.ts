@@ -1,6 +1,6 @@
 // `npm run bench:billing`: how many events a second billing books, each acknowledged once its log row, its ledger row and
-// its aggregates are on disk, beside how many calls a second the edge answers in the same run: so many events come at the
-// most. The edge's calls are made while billing is down; then billing books them all.
+// its aggregates are on disk, beside how many calls a second the edge answers in the same run, the most events that can
+// come. The edge's calls are made while billing is down; then billing books them all.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
@@ -25,14 +25,14 @@ const { values } = parseArgs({
 const seconds = Number(values.seconds);
 const connections = Number(values.connections);
 
-/** Services without which a chat call is answered; billing comes later. */
+/** Services that answer a chat call; billing starts later. */
 const ANSWERING = ['edge', 'model-router', 'control'];
 const GOAL_TIMES = 3;
 const BILLING = join(import.meta.dirname, '../../services/billing/src/main.ts');
 const BILLING_CONSUMER = 'billing-p0';
 const POLL_MS = 20;
 /**
- * Of edge and router; what they emitted then warms billing and the MongoDB server up. After the events of 10 s the compiler
+ * For edge and router; their events then warm up billing and the MongoDB server. After the events of 10 s the compiler
  * of the stand-in's JVM still took half of its processor time, after those of 25 s a quarter.
  */
 const WARM_UP_SECONDS = 25;
@@ -43,7 +43,7 @@ interface Rate {
   perSecond: number;
 }
 
-/** Figures of billing at its work. */
+/** Figures of billing's work. */
 interface Booked extends Rate {
   /** Milliseconds of CPU for each event: billing's own, the MongoDB server's, and nats-server's. */
   cpuMs: { billing: number; mongo: number; nats: number };
@@ -136,7 +136,7 @@ async function bookAll(
     },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
-  if (!billing.stdout) throw new Error('its output is a pipe');
+  if (!billing.stdout) throw new Error('billing has no output');
   const batches = batchesOf(billing.stdout);
   const pids = { billing: billing.pid ?? 0, mongo: await pidOf('mongo'), nats: await pidOf('nats') };
   const cpu = () => [cpuMs([pids.billing]), cpuMs([pids.mongo]), cpuMs([pids.nats])] as const;
@@ -161,7 +161,7 @@ async function bookAll(
   }
 }
 
-/** Filled while billing runs. What else it says from the level `warn` on is shown. */
+/** Filled while billing runs. Its other lines from level `warn` up are shown. */
 function batchesOf(stdout: Readable): Batch[] {
   const batches: Batch[] = [];
   createInterface(stdout).on('line', (line) => {

@@ -1,4 +1,4 @@
-// `npm run bench:computers`: what computers cost their user, from an HTTP client through edge, bus and agent, at 1, 10 and
+// `npm run bench:computers`: latency of computers for an HTTP client, through edge, bus and agent, at 1, 10 and
 // 50 at once; beside the floor of plain dockerode on the same engine in the same run. On a shared machine read the ratios.
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -20,9 +20,9 @@ const LEVELS = values.at.split(',').map(Number);
 const ROUNDS = Number(values.rounds);
 const EXEC_SECONDS = Number(values.seconds);
 const MOST = Math.max(...LEVELS);
-/** Cold creations and the floor's are a second of both cores each: fifty at once would measure the machine's queue. */
+/** Each cold creation, or the floor's, takes both cores for a second: fifty at once would measure the queue. */
 const COLD_AT_ONCE_MAX = 10;
-/** Creations at one at once, for each round: a median of fewer is that of programs that have just been started. */
+/** Single creations per round: a median of fewer is that of programs that have just started. */
 const ALONE_TIMES = 10;
 const FILE_BYTES = 1024 * 1024;
 const PREPARED_MS_MAX = 120_000;
@@ -57,7 +57,7 @@ const cold = await startMeasuredStack({ env: { ...UNLIMITED, SWITCHYARD_WARM_POO
 try {
   const client = new ComputerClient(cold);
   await untilPrepared(client);
-  // While a stack is up, as its end stops an engine that it started. This one has no pool to refill beside the floor.
+  // While a stack is up: its end stops an engine that it started. This stack has no pool to refill meanwhile.
   await floor();
   for (const level of LEVELS.filter((one) => one <= COLD_AT_ONCE_MAX))
     await creations(client, 'cold create to first command done', level, async () => {});

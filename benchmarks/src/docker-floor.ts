@@ -41,7 +41,7 @@ export class DockerFloor {
   }
 }
 
-/** Resolves when this many containers of the stack's agent run that no computer has claimed. */
+/** Resolves when this many unclaimed containers of the stack's agent run. */
 export async function waitingContainers(stack: TestStack, wanted: number): Promise<void> {
   const folder = join(stack.dataFolder, 'hosts', 'computer-agent');
   const agent = (await readFile(join(folder, 'host-id'), 'utf8')).trim();
@@ -54,7 +54,7 @@ export async function waitingContainers(stack: TestStack, wanted: number): Promi
     const answer = await request(stack, '/v1/computers');
     const { data } = (await answer.json()) as { data: { status: string }[] };
     if (running.length - data.filter(({ status }) => status === 'running').length >= wanted) return;
-    if (performance.now() > giveUpAt) throw new Error(`the pool did not come to ${wanted} containers`);
+    if (performance.now() > giveUpAt) throw new Error(`the pool did not reach ${wanted} containers`);
     await delay(LOOK_AGAIN_MS);
   }
 }

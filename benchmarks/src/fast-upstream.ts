@@ -1,5 +1,5 @@
-// The cheapest OpenAI-compatible upstream that is one: a process of its own, so that what is measured beside it is the
-// gateway. Says its URL to the process that forked it.
+// The cheapest OpenAI-compatible upstream, in a process of its own, so that only the gateway is measured. Sends its
+// URL to its parent process.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

@@ -35,7 +35,7 @@ export function median(values: readonly number[]): number {
 
 /**
  * Repeats a measurement until two in a row differ by at most a share of the larger one.
- * @returns false when none did within the runs
+ * @returns false when no two runs did
  */
 export async function untilSteady(
   measure: () => Promise<number>,

@@ -1,4 +1,4 @@
-// What is measured side by side against one upstream: the upstream itself, a bare hop as the floor, peers, and
+// Targets measured side by side with one upstream: the upstream itself, a bare hop as the floor, peers, and
 // Switchyard with keys, limits, exact prices and durable metering on.
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';

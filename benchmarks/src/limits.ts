@@ -22,7 +22,7 @@ const MIN_LIMIT_SECONDS = 5;
 /** Calls per second on each of three edges: the limit is reached in two seconds. */
 const LIMITED_RATE = 100;
 const NORMAL_CALLERS = 16;
-/** Calls that an edge lets open at once: twice as many as keep the machine busy. */
+/** Open calls that an edge allows: twice as many as keep the machine busy. */
 const CALLS_MAX = 2 * NORMAL_CALLERS;
 /** Calls of a flood, as a multiple of the normal rate. The callers may achieve less; the output states the achieved rate. */
 const OVERLOAD = 3;

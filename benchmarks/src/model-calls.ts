@@ -26,7 +26,7 @@ const seconds = Number(values.seconds);
 const WARM_UP_SECONDS = 3;
 /** Goals, as multiples of Portkey's figure in the same run. */
 const GOALS = { addedLatency: 0.7, callsPerSecond: 4, cpu: 0.4, firstByte: 1.09 };
-/** Least share of the throughput at 128 callers that 8 callers reach, and most times p99 is of p50 at 32. */
+/** Least share of the throughput at 128 callers that 8 callers reach; maximum of p99 / p50 at 32. */
 const [LIGHT_LOAD_SHARE_MIN, TAIL_MAX] = [0.6, 4];
 
 const PHASES = {

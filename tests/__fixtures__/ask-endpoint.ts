@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { type Kind, kindOfMember, kindOfParameter } from './endpoints.ts';
 
-/** A place of a request that names a thing of an org. */
+/** A place in a request that names an org's resource. */
 export interface Slot {
   readonly where: 'path' | 'query' | 'body';
   readonly name: string;
@@ -20,7 +20,7 @@ export interface Endpoint {
   /** Parameters and members that the table of endpoints does not know. */
   readonly unknown: readonly string[];
   readonly body: { readonly type: string; readonly example: unknown } | null;
-  /** It answers a WebSocket, too or only. */
+  /** Accepts WebSockets, also or only. */
   readonly upgrades: boolean;
 }
 
@@ -61,7 +61,7 @@ const MCP: Endpoint = {
   body: { type: 'application/json', example: { jsonrpc: '2.0', id: 1, method: 'tools/list' } },
 };
 
-/** All that a document describes, and /mcp. */
+/** All endpoints of a document, and /mcp. */
 export function endpointsOf({ paths, components }: OpenApi): Endpoint[] {
   const resolve = (schema: Schema): Schema =>
     components.schemas[schema.$ref?.split('/').at(-1) ?? ''] ?? schema;
@@ -110,13 +110,13 @@ function toEndpoint(found: {
 export interface Asked {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The value of a place that names a thing of an org, or of a parameter of the path. */
+  /** The value of a place that names an org's resource, or of a path parameter. */
   readonly value?: (place: Pick<Slot, 'where' | 'name'>) => string | undefined;
   readonly upgrade?: boolean;
   readonly method?: string;
 }
 
-/** Sends the request of an endpoint with the values given; a stream is answered by its head. */
+/** Sends an endpoint's request with the given values; reads only the head of a stream. */
 export async function ask(endpoint: Endpoint, asked: Asked): Promise<Answer> {
   const { url, headers = {}, value = () => undefined, upgrade, method = endpoint.method } = asked;
   const query = new URLSearchParams();

@@ -1,4 +1,4 @@
-// How soon the Events page shows calls while many pass, and whether the page's heap grows.
+// Measures how soon the Events page shows calls under load, and its heap growth.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 

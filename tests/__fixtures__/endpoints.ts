@@ -1,7 +1,7 @@
-// What tests/authorization.test.ts must know of each endpoint, beside the OpenAPI document: who may call it, and which of
-// its parameters name a thing of an org. An endpoint or a parameter that is missing here fails that test.
+// Facts about endpoints for tests/authorization.test.ts, beside the OpenAPI document: who may call each, and which of
+// its parameters name an org's resource. An endpoint or a parameter that is missing here fails that test.
 
-/** Things of an org that have ids. */
+/** An org's resources with ids. */
 export const KINDS = [
   ...['org', 'key', 'file', 'webhook', 'delivery', 'video', 'call', 'credit', 'booking', 'line', 'change'],
   ...['computer', 'exec'],
@@ -61,7 +61,7 @@ const SUBJECTS: Readonly<Record<string, Kind>> = {
   ...{ '/v1/videos': 'video', '/v1/computers': 'computer' },
 };
 
-/** What the entries of a list are, which `after` and `cursor` name. */
+/** Kinds of list entries, which `after` and `cursor` name. */
 const LISTED: Readonly<Record<string, Kind | null>> = {
   ...SUBJECTS,
   ...{ '/v1/logs': 'call', '/v1/credits': 'credit', '/v1/models': null, '/v1/statements': null, '/v1/providers': null },
@@ -90,7 +90,7 @@ const MEMBERS: Readonly<Record<string, Kind | null>> = {
 };
 const LIKE_AN_ID = /(^|_)(id|ids|file|files|computer|key|webhook|video|org|event|exec)$/;
 
-/** What a parameter names; undefined: this file does not say. */
+/** What a parameter names; undefined: not in this file. */
 export function kindOfParameter(path: string, name: string): Kind | null | undefined {
   if (name === 'org' && path === '/v1/audit-log') return 'org';
   if (name === 'id') return SUBJECTS[path.slice(0, path.indexOf('/{id}'))];

@@ -1,5 +1,5 @@
-// The first computer of a stack. On a fresh machine the standard image is being built, and a host that is just starting is
-// not heard of yet: until then a creation is 503 `no_capacity`, and is asked for again.
+// Creates the first computer of a stack. While a fresh machine builds the standard image, or a starting host is still
+// unknown, a creation gets 503 `no_capacity` and is retried.
 import type { ComputerObject } from '@switchyard/contracts';
 import type { TestStack } from '@switchyard/testing';
 import { vi } from 'vitest';
@@ -8,12 +8,12 @@ const MINUTE_MS = 60_000;
 const LOOK_MS = 1_000;
 /** The image is built within some minutes, also on a busy machine. */
 const IMAGE_MS_MAX = 10 * MINUTE_MS;
-/** For a hook that starts a stack with all that it needs, and has its first computer made. */
+/** Timeout of a hook that starts a stack and creates its first computer. */
 export const SET_UP_MS_MAX = IMAGE_MS_MAX + 5 * MINUTE_MS;
 
 const SMALLEST = { cpu: 0.25, memory_mb: 512 };
 
-/** Resolves with the computer when it runs; rejects at once with any other answer than that there is no room yet. */
+/** Resolves with the computer when it runs; rejects at once with any answer other than `no_capacity`. */
 export async function firstComputer(
   { url, key }: Pick<TestStack, 'url' | 'key'>,
   body: object = SMALLEST,

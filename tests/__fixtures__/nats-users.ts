@@ -1,4 +1,4 @@
-// Connections with the credentials of a stack's NATS users, as a thief of them has.
+// Connections with the credentials of a stack's NATS users, as if stolen.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect, type NatsConnection } from '@nats-io/transport-node';

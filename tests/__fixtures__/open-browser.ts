@@ -8,23 +8,23 @@ import { vi } from 'vitest';
 const BROWSER_MS_MAX = 90_000;
 
 /**
- * Chromium ends what it loads when the host's networks change, as other tests on this machine make them. A page without
- * its scripts is loaded again, as a person would.
+ * Chromium aborts loads when the host's networks change, which other tests on this machine cause. A page without its
+ * scripts is reloaded, as a person would do.
  */
 const LOAD_AGAIN = `addEventListener('error', ({ target }) => {
   if (target instanceof HTMLScriptElement) location.reload();
 }, true);`;
 
-/** One that pages may use without a question. */
+/** Pages may use a fake one without a prompt. */
 const MICROPHONE = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'];
 
-/** A host name by which pages of this machine are reached as from another one. */
+/** A host name that reaches this machine's pages as if from another. */
 export const OTHER_HOST = 'switchyard.test';
 const HOSTS = `--host-resolver-rules=MAP ${OTHER_HOST} 127.0.0.1`;
 
 export interface OpenBrowser {
   readonly browser: Browser;
-  /** A context whose pages load again when a script of theirs could not be loaded. Not for pages with refused scripts. */
+  /** A context whose pages reload if one of their scripts fails to load. Not for pages with refused scripts. */
   newContext(options?: BrowserContextOptions): Promise<BrowserContext>;
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
-// Upstreams that misbehave below the reach of an HTTP server: sockets that a script writes to byte by byte, a port that
-// nobody listens on, a name that nobody has, a TLS server without a certificate.
+// Upstreams that misbehave below the reach of an HTTP server: sockets that a script writes to byte by byte, a port
+// without a listener, an unknown host name, a TLS server without a certificate.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
@@ -12,7 +12,7 @@ export interface RawExchange {
   stream: boolean;
   /** How often this model was asked for before. */
   earlier: number;
-  /** Runs again and again until the other side is gone. */
+  /** Runs repeatedly until the other side is gone. */
   every(ms: number, run: () => void): void;
   /** Runs once, unless the other side is gone by then. */
   after(ms: number, run: () => void): void;
@@ -76,7 +76,7 @@ export async function startTlsWithoutCertificate(): Promise<{ url: string; close
   return { url: `https://127.0.0.1:${port}/v1`, close: () => void server.close() };
 }
 
-/** A port that takes connections and says nothing on them: a TLS handshake with it never ends. */
+/** A port that accepts connections and stays silent: a TLS handshake with it never ends. */
 export async function startSilence(): Promise<{ url: string; close(): void }> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -92,7 +92,7 @@ export async function startSilence(): Promise<{ url: string; close(): void }> {
   };
 }
 
-/** An address whose port was free a moment ago, and is again. */
+/** An address whose port was just free, and is again. */
 export async function refusingUrl(): Promise<string> {
   const server = createServer();
   const port = await listen(server);
@@ -101,10 +101,10 @@ export async function refusingUrl(): Promise<string> {
   return `http://127.0.0.1:${port}/v1`;
 }
 
-/** RFC 2606 keeps this name free for ever. */
+/** RFC 2606 reserves this name. */
 export const UNKNOWN_HOST_URL = 'http://no-such-host.invalid/v1';
 
-/** The head of a 200 whose body is as long as it says. */
+/** The head of a 200 with its Content-Length. */
 export function headOf(contentType: string, bytes: number): string {
   return `HTTP/1.1 200 OK\r\ncontent-type: ${contentType}\r\ncontent-length: ${bytes}\r\n\r\n`;
 }
@@ -138,7 +138,7 @@ async function listen(server: Server): Promise<number> {
 /** The first byte of a client that speaks TLS to a port that does not. */
 const TLS_HANDSHAKE = 0x16;
 
-/** Requests one after another, each told when its body is whole. */
+/** Reads requests and reports each once its body is complete. */
 function readRequests(socket: Socket, told: (body: { model: string; stream: boolean }) => void): void {
   let bytes = Buffer.alloc(0);
   socket.on('data', (more) => {

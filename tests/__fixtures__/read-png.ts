@@ -1,4 +1,4 @@
-// The pixels of a PNG file, from its bytes alone: a test that judges a picture must not trust what drew it.
+// Decodes a PNG file itself, because a test of a picture must not trust the program that drew it.
 import { inflateSync } from 'node:zlib';
 
 export type Colour = readonly [red: number, green: number, blue: number];
@@ -14,14 +14,14 @@ const SIGNATURE = '89504e470d0a1a0a';
 /** Bytes of a pixel by colour type: RGB and RGBA, which is what screenshots are. */
 const PIXEL_BYTES: Readonly<Record<number, number>> = { 2: 3, 6: 4 };
 
-/** Of 8 bits a channel, not interlaced; anything else throws. */
+/** 8 bits per channel, not interlaced; anything else throws. */
 export function readPng(file: Buffer): Picture {
-  if (file.toString('hex', 0, 8) !== SIGNATURE) throw new Error('this is no PNG');
+  if (file.toString('hex', 0, 8) !== SIGNATURE) throw new Error('not a PNG');
   const [width, height] = [file.readUInt32BE(16), file.readUInt32BE(20)];
   const [bits, type, , , interlaced] = file.subarray(24, 29);
   const pixelBytes = PIXEL_BYTES[type ?? -1];
   if (bits !== 8 || interlaced !== 0 || pixelBytes === undefined)
-    throw new Error(`a PNG of ${bits} bits, colour type ${type}, interlacing ${interlaced} is not read here`);
+    throw new Error(`unsupported PNG: ${bits} bits, colour type ${type}, interlacing ${interlaced}`);
   const pixels = unfilter(inflateSync(dataOf(file)), width * pixelBytes, height, pixelBytes);
   return {
     width,
@@ -78,7 +78,7 @@ function predicted(filter: number, left: number, above: number, corner: number):
   }
 }
 
-/** Of the three neighbours the one nearest to left + above - corner. */
+/** The neighbour that is nearest to left + above - corner. */
 function paeth(left: number, above: number, corner: number): number {
   const guess = left + above - corner;
   const [toLeft, toAbove, toCorner] = [left, above, corner].map((one) => Math.abs(guess - one)) as [

@@ -1,5 +1,5 @@
-// How a client reads each dialect: a good answer, an error, and a stream that broke off, each event of which must be as
-// the contract says. For tests that put the same question in every dialect.
+// How a client reads each dialect: a good answer, an error, and a broken stream, whose events must match
+// the contract. For tests that ask the same in every dialect.
 import {
   chatCompletionChunk,
   type Dialect,

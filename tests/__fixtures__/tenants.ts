@@ -1,4 +1,4 @@
-// Orgs with one of everything that an org can have, for tests that try to reach the one from the other.
+// Orgs with one of everything that an org can have, for tests that try to reach one org from another.
 import { type CreatedKey, type CreatedOrg, execEvent, type Permission } from '@switchyard/contracts';
 import { expect, vi } from 'vitest';
 import type { Kind } from './endpoints.ts';
@@ -13,7 +13,7 @@ export interface Installation {
   readonly url: string;
   /** The operator's key. */
   readonly key: string;
-  /** Takes what webhooks send. */
+  /** Receives webhooks. */
   readonly hookUrl: string;
   readonly withComputers: boolean;
 }
@@ -68,7 +68,7 @@ export function makeKey(
 type Identified = { id: string };
 type Page<T = Identified> = { data: T[] };
 
-/** Makes an org with one of everything; its computers are one that runs a command, and one that is stopped. */
+/** Makes an org with one of everything; of its two computers, one runs a command and one is stopped. */
 export async function makeTenant(at: Installation, name: string, model: string): Promise<Tenant> {
   const { id: org, key } = await makeOrg(at, name);
   const call = <T>(method: string, path: string, body?: unknown) => callAs<T>(at, key, method, path, body);

@@ -24,7 +24,7 @@ export interface Wording {
   whole(said: Said, finish: string): string;
   /** A whole stream, and an answer, without a place for content. */
   empty: { stream: readonly Event[]; whole: string };
-  /** What tells of an error, whole or in a stream. */
+  /** An error, whole or in a stream. */
   failed(error: object): object;
 }
 

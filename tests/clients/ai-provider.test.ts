@@ -71,7 +71,7 @@ async function startHook(): Promise<Hook> {
 
 const metadataWithCost = z.looseObject({ switchyard: z.looseObject({ cost: z.number().positive() }) });
 
-/** What `providerMetadata` tells of the cost. */
+/** The cost in `providerMetadata`. */
 function costOf(metadata: unknown): number {
   return metadataWithCost.parse(metadata).switchyard.cost;
 }
@@ -98,7 +98,7 @@ async function latestLog(model: string): Promise<Log> {
 }
 
 describe('language', () => {
-  it('generateText answers, and tells what it cost', async () => {
+  it('generateText answers, and reports its cost', async () => {
     const { text, usage, providerMetadata } = await generateText({
       model: switchyard('local/chat'),
       prompt: 'What is 6*7?',
@@ -109,7 +109,7 @@ describe('language', () => {
     expect((await latestLog('local/chat')).cost).toBe(costOf(providerMetadata));
   });
 
-  it('streamText streams, and tells the cost at the end', async () => {
+  it('streamText streams, and has the cost at the end', async () => {
     const result = streamText({ model: switchyard('local/chat'), prompt: 'Count to 5' });
     const pieces: string[] = [];
     for await (const piece of result.textStream) pieces.push(piece);
@@ -118,7 +118,7 @@ describe('language', () => {
     expect(costOf(await result.providerMetadata)).toBeGreaterThan(0);
   });
 
-  it('tools are called, and each step tells its cost', async () => {
+  it('tools are called, and each step has its cost', async () => {
     const { text, steps } = await generateText({
       model: switchyard('local/chat'),
       prompt: 'What is the weather like in Boston, MA?',
@@ -260,7 +260,7 @@ describe('signed reasoning', () => {
 });
 
 describe('embeddings', () => {
-  it('embedMany puts near texts near each other', async () => {
+  it('embedMany places similar texts together', async () => {
     const { embeddings, usage, providerMetadata } = await embedMany({
       model: switchyard.embeddingModel('local/embed'),
       values: ['heavy rain and strong wind', 'a strong wind with rain', 'bake the bread in an oven'],
@@ -271,7 +271,7 @@ describe('embeddings', () => {
     expect((await latestLog('local/embed')).cost).toBe(costOf(providerMetadata));
   });
 
-  it('embedMany of more texts than a request may have tells the cost of all requests', async () => {
+  it('embedMany with more texts than a request may have reports the total cost', async () => {
     const values = Array.from({ length: EMBEDDING_INPUTS_MAX + 1 }, (_, index) => `text ${index}`);
     const model = switchyard.embeddingModel('local/embed');
     const { embeddings, usage, providerMetadata } = await embedMany({ model, values });
@@ -294,7 +294,7 @@ describe('embeddings', () => {
   });
 });
 
-it('generateImage gives PNGs of the size asked for, whose shares of the cost add up to it', async () => {
+it('generateImage gives PNGs of the requested size, whose cost shares add up to the cost', async () => {
   const { images, providerMetadata } = await generateImage({
     model: switchyard.imageModel('local/image'),
     prompt: 'three red circles',
@@ -529,7 +529,7 @@ describe.skipIf(!withVideo)('generateVideo', () => {
   });
 });
 
-/** What ffprobe makes of a video. */
+/** Findings of ffprobe on a video. */
 function probe(video: Uint8Array): { picture: unknown; sound: boolean; seconds: number } {
   const args = '-v error -show_entries stream=codec_type,width,height:format=duration -of json -i pipe:0';
   const { stdout } = spawnSync('ffprobe', args.split(' '), { input: video });
@@ -579,7 +579,7 @@ describe('errors', () => {
     expect(error.isRetryable).toBe(false);
   });
 
-  it('are repeated only where we say that a repeat can do good', async () => {
+  it('are retried only where we say that this can help', async () => {
     const ask = (model: string) =>
       failure(generateText({ model: switchyard(model), prompt: 'x', maxRetries: 0 }));
     expect((await ask('acme/broken')).isRetryable).toBe(false);

@@ -18,7 +18,7 @@ import { type ClientStack, chatCost, costOf, startClientStack } from './client-s
 
 let clientStack: ClientStack;
 let provider: ReturnType<typeof createOpenAICompatible>;
-/** As it is without `supportsStructuredOutputs`: it asks for a JSON object and keeps the schema to itself. */
+/** Without `supportsStructuredOutputs`, as by default: it asks for a JSON object, without the schema. */
 let plainProvider: ReturnType<typeof createOpenAICompatible>;
 
 beforeAll(async () => {
@@ -64,7 +64,7 @@ describe('generateText', () => {
   it.each([
     ['acme/chat-1', HELLO_ANSWER],
     ['local/chat', 'get_current_weather says: temperature: 21; unit: celsius'],
-  ])('%s calls a tool and answers with what it brought', async (model, text) => {
+  ])('%s calls a tool and answers with its result', async (model, text) => {
     const asked: unknown[] = [];
     const result = await generateText({
       model: provider(model),
@@ -84,7 +84,7 @@ describe('streamText', () => {
   it.each([
     ['acme/chat-1', 'Hello!', HELLO_ANSWER],
     ['local/chat', 'Count to 5', '1, 2, 3, 4, 5'],
-  ])('%s comes in pieces, and tells tokens and cost at the end', async (model, prompt, text) => {
+  ])('%s comes in pieces, with tokens and cost at the end', async (model, prompt, text) => {
     const result = streamText({ model: provider(model), prompt, maxRetries: 0 });
     const pieces: string[] = [];
     for await (const piece of result.textStream) pieces.push(piece);
@@ -122,7 +122,7 @@ describe('objects', () => {
     expect(costOf(result.usage.raw)).toBeGreaterThan(0);
   });
 
-  it('local/chat: generateObject, where the prompt has to tell the schema', async () => {
+  it('local/chat: generateObject, where the prompt must state the schema', async () => {
     const told = `${prompt}\nAnswer in JSON of this schema: ${JSON.stringify(z.toJSONSchema(schema))}`;
     const { object } = await generateObject({
       model: plainProvider('local/chat'),
@@ -154,7 +154,7 @@ describe('embed and embedMany', () => {
     expect(usage.tokens).toBe(8);
   });
 
-  it('put near local texts near each other', async () => {
+  it('place similar local texts together', async () => {
     const { embeddings, responses } = await embedMany({
       model: provider.embeddingModel('local/embed'),
       values: ['heavy rain and strong wind', 'a strong wind with rain', 'bake the bread in an oven'],
@@ -166,7 +166,7 @@ describe('embed and embedMany', () => {
 });
 
 describe('generateImage', () => {
-  it('draws by the OpenAI-compatible provider too', async () => {
+  it('draws with the OpenAI-compatible provider', async () => {
     const { images } = await generateImage({
       model: provider.imageModel('local/image'),
       prompt: 'a blue star',

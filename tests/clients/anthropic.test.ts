@@ -39,7 +39,7 @@ const weatherTool = {
 };
 const question = { role: 'user' as const, content: 'What is the weather like in Boston, MA?' };
 
-/** The models that answer as no recorded answer does. */
+/** Models whose answers are not recorded ones. */
 function script(): void {
   const thought = { reasoning_content: 'Let me see.', reasoning_details: [DETAIL] };
   const thinks: Answer = {

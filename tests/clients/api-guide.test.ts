@@ -1,4 +1,4 @@
-// docs/api.md is true: every command in it runs against the whole, in its order, and no endpoint is left out.
+// docs/api.md is true: every command in it runs on the full stack, in order, and no endpoint is left out.
 import { execFile } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -8,7 +8,7 @@ import { SET_UP_MS_MAX, untilComputers } from '../__fixtures__/first-computer.ts
 
 const GUIDE = await readFile(resolve(import.meta.dirname, '../../docs/api.md'), 'utf8');
 const RUN_TIMEOUT_MS = 280_000;
-/** `curl` as a reader would call it, but that an error's status fails the command. */
+/** `curl` as a reader calls it, except that an error status fails the command. */
 const STRICT_CURL = 'curl() { command curl -sS --fail-with-body "$@"; }';
 
 const withComputers = (await docker()) !== undefined;
@@ -18,7 +18,7 @@ interface Section {
   commands: string;
 }
 
-/** The blocks of shell, each with the heading that it stands under. */
+/** The shell blocks, each with its heading. */
 const sections: Section[] = GUIDE.split(/^#+ /m)
   .slice(1)
   .map((section) => ({

@@ -1,4 +1,4 @@
-// What the tests of official clients share: the whole stack with the test upstream behind `acme/*`, and the one thing
+// Shared by the tests of official clients: the whole stack with the test upstream behind `acme/*`, and the one thing
 // that Switchyard adds to OpenAI's answers, `usage.cost`.
 import {
   chatModel,

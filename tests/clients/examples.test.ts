@@ -24,13 +24,13 @@ const BILLED = [
   /local\/video .*2 seconds/,
 ];
 
-/** Not programs, but what they share. */
+/** Shared by the programs. */
 const SHARED = ['client.ts', 'saved.ts', 'terminal.ts', 'tour-computer.ts', 'tour-models.ts'];
 
 const withComputers = (await docker()) !== undefined;
 
 let stack: TestStack;
-/** Where the examples save what they make. */
+/** Where the examples save files. */
 let output: string;
 
 beforeAll(async () => {

@@ -223,7 +223,7 @@ test('the cost in a result is that of the log row', async () => {
   expect(decided.cost).toBe(await loggedCost(decided));
 });
 
-test('a sound that one tool stores is written down by another', async () => {
+test('a sound that one tool stores is transcribed by another', async () => {
   const spoken = await call('generate_speech', {
     model: 'local/speech',
     input: 'seven three nine one',
@@ -280,7 +280,7 @@ test('list_models shows the models of one type with their prices', async () => {
   expect(ids).not.toContain('local/chat');
 });
 
-test('the path is no page: other methods are refused', async () => {
+test('other methods of the path are refused', async () => {
   const answer = await fetch(`${stack.url}/mcp`, { headers: { authorization: `Bearer ${stack.key}` } });
   expect(answer.status).toBe(405);
   expect(answer.headers.get('allow')).toBe('POST');

@@ -132,7 +132,7 @@ describe('streaming', () => {
   it.each([
     ['acme/chat-1', HELLO_ANSWER],
     ['local/chat', 'Hello! What can I do for you?'],
-  ])('%s: the .stream() helper tells of content and assembles the whole', async (model, text) => {
+  ])('%s: the .stream() helper gives content and assembles the whole', async (model, text) => {
     const stream = client.chat.completions.stream({
       model,
       messages: hello,
@@ -149,7 +149,7 @@ describe('streaming', () => {
     expect(costOf(completion.usage)).toBeGreaterThan(0);
   });
 
-  it.each(['acme/chat-1', 'local/chat'])('%s: tool calls come together from their pieces', async (model) => {
+  it.each(['acme/chat-1', 'local/chat'])('%s: tool calls are assembled from pieces', async (model) => {
     const completion = await client.chat.completions
       .stream({
         model,
@@ -176,7 +176,7 @@ describe('streaming', () => {
     await expect(read()).rejects.toBeInstanceOf(OpenAI.APIError);
   });
 
-  it('stops the upstream when the client lets go of the stream', async () => {
+  it('stops the upstream when the client leaves the stream', async () => {
     const stream = await client.chat.completions.create({
       model: 'acme/endless',
       messages: hello,

@@ -1,4 +1,4 @@
-// Our own clients against the whole: the TypeScript client with its README, the command line, and docs/clients.md.
+// Our own clients on the full stack: the TypeScript client with its README, the command line, and docs/clients.md.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -14,7 +14,7 @@ const README = await readFile(resolve(ROOT, 'clients/typescript/README.md'), 'ut
 const GUIDE = await readFile(resolve(ROOT, 'docs/clients.md'), 'utf8');
 const CLI = resolve(ROOT, 'clients/cli/src/main.ts');
 const RUN_TIMEOUT_MS = 110_000;
-/** Of `run`, for a program that this machine lacks. */
+/** Code of `run` for a program that is missing here. */
 const NOT_INSTALLED = -1;
 const LARGE_BYTES = 3 * 1024 * 1024;
 const withComputers = (await docker()) !== undefined;
@@ -169,7 +169,7 @@ describe.skipIf(!withComputers)('a computer of the TypeScript client', () => {
     });
   });
 
-  test('yields output while the command runs, bytes that are no text included', async () => {
+  test('yields output while the command runs, including non-text bytes', async () => {
     const chunks: Buffer[] = [];
     let waited = false;
     for await (const event of computer.execStream(
@@ -232,7 +232,7 @@ describe.skipIf(!withComputers)('a computer of the TypeScript client', () => {
     expect(expiresAt.getTime()).toBeGreaterThan(Date.now());
   });
 
-  test('opens a terminal with a size that changes, and tells how the shell ended', async () => {
+  test('opens a resizable terminal, and reports how the shell ended', async () => {
     await using terminal = await computer.terminal({ cols: 100, rows: 30 });
     const output = terminal[Symbol.asyncIterator]();
     let shown = '';
@@ -341,7 +341,7 @@ describe('the command line', () => {
     expect(await shown.exited).toBe(1);
   });
 
-  test('shows usage and logs, and follows calls and events that come', async () => {
+  test('shows usage and logs, and follows calls and events', async () => {
     const logs = follow(process.execPath, [CLI, 'logs', '-f']);
     await switchyard(['chat', 'What is 6 * 7?']);
     await switchyard(['chat', 'What is 6 * 8?']);

@@ -1,4 +1,4 @@
-// Our Python client against the whole: its own tests, its README, and its types.
+// Our Python client on the full stack: its own tests, its README, and its types.
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROOT, runCommand } from '@switchyard/local';

@@ -34,7 +34,7 @@ const ANSWERS = [
 ] as const;
 const description = 'Get the current weather in a given location';
 const location = z.object({ location: z.string().describe('The city and state, e.g. San Francisco, CA') });
-/** What the tool does: it notes in `asked` what it was called with. */
+/** The tool: it records in `asked` what it was called with. */
 const forecast = (asked: unknown[]) => async (input: unknown) => {
   asked.push(input);
   return { temperature: 21, unit: 'celsius' };
@@ -241,7 +241,7 @@ describe('streams', () => {
   it.each([
     ['acme/chat-1', HELLO_ANSWER],
     ['local/chat', 'Hello! What can I do for you?'],
-  ])('%s: the .stream() helper tells of text and assembles the whole', async (model, text) => {
+  ])('%s: the .stream() helper gives text and assembles the whole', async (model, text) => {
     const stream = client.responses.stream({ model, input: 'Hello!' });
     let told = '';
     stream.on('response.output_text.delta', ({ delta }) => {
@@ -253,7 +253,7 @@ describe('streams', () => {
     expect(costOf(response.usage)).toBeGreaterThan(0);
   });
 
-  it.each(['acme/chat-1', 'local/chat'])('%s: calls of functions come together', async (model) => {
+  it.each(['acme/chat-1', 'local/chat'])('%s: calls of functions are assembled', async (model) => {
     const asked = { model, input: WEATHER_QUESTION, tools: [weatherTool] };
     const response = await client.responses.stream(asked).finalResponse();
     const [call] = response.output.filter((item) => item.type === 'function_call');
@@ -269,7 +269,7 @@ describe('streams', () => {
     await expect(read()).rejects.toMatchObject({ code: 'upstream_error' });
   });
 
-  it('stop the upstream when the client lets go', async () => {
+  it('stop the upstream when the client leaves', async () => {
     const stream = await client.responses.create({ model: 'acme/endless', input: 'Hello!', stream: true });
     calls.pop(); // it is not read to its end
     for await (const _ of stream) break;
@@ -326,7 +326,7 @@ describe('@ai-sdk/openai', () => {
     maxRetries: 0,
   });
 
-  it.each(ANSWERS)('%s: generateText calls a tool and answers with what it brought', async (model, text) => {
+  it.each(ANSWERS)('%s: generateText calls a tool and answers with its result', async (model, text) => {
     const asked: unknown[] = [];
     const result = await generateText(weatherCall(model, asked));
     expect(asked).toEqual([{ location: 'Boston, MA' }]);

@@ -9,7 +9,7 @@ import { connect } from './settings.ts';
 type CreateKey = paths['/v1/keys']['post']['requestBody']['content']['application/json'];
 type Limit = NonNullable<CreateKey['limit']>;
 
-/** Takes a bound away. A parser of commander cannot return null. */
+/** Removes a bound. A parser of commander cannot return null. */
 const NONE = 'none';
 
 interface BoundOptions {
@@ -43,7 +43,7 @@ export function addKeyCommands(program: Command): void {
     });
   const create = keys
     .command('create')
-    .description('make a key, and print it this once')
+    .description('create a key, and print it once')
     .argument('<name>')
     .requiredOption(
       '-p, --permissions <list>',
@@ -81,7 +81,7 @@ function addBoundOptions(command: Command): void {
       'models that it may use, separated by commas: local/*,acme/one',
       orNone(readList),
     )
-    .option('--expires <time>', 'from when it is refused, as ISO 8601')
+    .option('--expires <time>', 'when it expires, as ISO 8601')
     .option('--rpm <count>', 'requests per minute', orNone(readCount))
     .option('--tpm <count>', 'tokens of models per minute', orNone(readCount))
     .option('--concurrent-calls <count>', 'model calls at the same time', orNone(readCount))
@@ -96,9 +96,9 @@ function addBoundOptions(command: Command): void {
 function addEndCommands(keys: Command): void {
   keys
     .command('rotate')
-    .description('give a key a new secret, and print it this once')
+    .description('give a key a new secret, and print it once')
     .argument('<id>')
-    .option('--grace-minutes <count>', 'minutes for which the former one is accepted too', readCount)
+    .option('--grace-minutes <count>', 'minutes that the former secret stays valid', readCount)
     .action(async (id: string, { graceMinutes }: { graceMinutes?: number }, command: Command) => {
       const sy = await connect();
       const params = { path: { id } };

@@ -1,4 +1,4 @@
-// The program against a server with the answers of a test.
+// Runs the program against a server with canned answers.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
@@ -105,7 +105,7 @@ test.each([
   });
 });
 
-test('a reader of the output that has enough ends the program quietly', async () => {
+test('a reader that closes the pipe ends the program quietly', async () => {
   expect(await run('switchyard files get file_1 | true')).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 
@@ -130,7 +130,7 @@ test.each([
   expect(stdout.split('\n').filter(Boolean)).toEqual(completions);
 });
 
-test('a name with control characters is one row of a table, and commands no terminal', async () => {
+test('control characters in a name neither break a table row nor reach the terminal', async () => {
   const { stdout } = await run('switchyard computers ls');
   expect(stdout.split('\n')).toEqual([
     expect.stringMatching(/^COMPUTER /),
@@ -141,7 +141,7 @@ test('a name with control characters is one row of a table, and commands no term
   expect(JSON.parse(json)).toEqual([HOSTILE]);
 });
 
-test('a login is found when the address ends with a slash, or is then given as empty', async () => {
+test('a login is found when the address ends with a slash, or is later set to empty', async () => {
   const { stdout, stderr } = await run(`
     export XDG_CONFIG_HOME=$(mktemp -d)
     trap 'rm -r "$XDG_CONFIG_HOME"' EXIT
@@ -242,7 +242,7 @@ test('a conversation goes on after an error, without the message that got no ans
   expect(chats).toEqual([['one'], ['one', 'heard', '429'], ['one', 'heard', 'two']]);
 });
 
-test.each(['401', '403', '404'])('a conversation ends with 1 after a %s, which stays', async (status) => {
+test.each(['401', '403', '404'])('a conversation ends with exit code 1 after a %s', async (status) => {
   const terminal = await converse([status, `code_${status}: Refused.`]);
   expect(await once(terminal, 'exit')).toEqual([1, null]);
 });

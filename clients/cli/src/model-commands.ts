@@ -71,7 +71,7 @@ export function addModelCommands(program: Command): void {
     });
 }
 
-/** Each line is a message, until the end of the input (Ctrl-D) or a lasting error. One without an answer is left out of the history. */
+/** Each line is a message, until the end of input (Ctrl-D) or a lasting error. Unanswered messages are dropped. */
 async function converse(sy: Switchyard, model: string, messages: Message[]): Promise<void> {
   using lines = createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' });
   lines.prompt();

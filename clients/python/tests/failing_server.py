@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from switchyard import Switchyard
 
-#: What a server does with a request: a status with headers and a body, or None to drop the connection.
+#: A server's reaction to a request: a status with headers and a body, or None to drop the connection.
 Answer = tuple[int, dict[str, str], dict[str, object] | str] | None
 OK: Answer = (200, {}, {"url": "http://x/", "data": []})
 COMPUTER: Answer = (200, {}, {"id": "cmp_1", "name": "one"})

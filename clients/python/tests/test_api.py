@@ -122,7 +122,7 @@ def test_waits_for_the_first_request_no_longer_than_its_own_timeout() -> None:
     assert len(keys) == 2
 
 
-def test_a_computer_that_a_lost_request_deleted_is_deleted() -> None:
+def test_a_computer_deleted_by_a_lost_request_is_deleted() -> None:
     with failing_server(COMPUTER, None, refusal("computer_not_found", 404)) as (client, keys):
         with client.computers.create():
             pass

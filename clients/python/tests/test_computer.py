@@ -38,7 +38,7 @@ def test_returns_commands_that_fail_with_exit_code_and_both_outputs_merged(compu
     assert result.duration_ms >= 0
 
 
-def test_yields_output_while_the_command_runs_bytes_that_are_no_text_included(computer: Computer) -> None:
+def test_yields_output_while_the_command_runs_including_non_text_bytes(computer: Computer) -> None:
     output = b""
     kinds: list[str] = []
     for event in computer.exec_stream(
@@ -110,7 +110,7 @@ def shown_until(terminal: Terminal, pattern: str) -> None:
     raise AssertionError(f"the terminal ended after: {json.dumps(shown)}")
 
 
-def test_opens_a_terminal_with_a_size_that_changes_and_tells_how_the_shell_ended(computer: Computer) -> None:
+def test_opens_a_resizable_terminal_and_reports_how_the_shell_ended(computer: Computer) -> None:
     with computer.terminal(cols=100, rows=30) as terminal:
         terminal.write("stty size\n")
         shown_until(terminal, "30 100")

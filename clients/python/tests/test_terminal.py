@@ -1,4 +1,4 @@
-"""Terminals, against a server that shows much at once."""
+"""Terminals, against a server that sends much output."""
 
 import asyncio
 import threading

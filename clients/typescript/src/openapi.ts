@@ -273,7 +273,7 @@ export interface paths {
         };
         /**
          * List the models of the catalog that the key may use
-         * @description Any valid key may.
+         * @description Needs a valid key.
          */
         get: operations["listModels"];
         put?: never;
@@ -293,7 +293,7 @@ export interface paths {
         };
         /**
          * One model
-         * @description Any valid key may.
+         * @description Needs a valid key.
          */
         get: operations["getModel"];
         put?: never;
@@ -313,7 +313,7 @@ export interface paths {
         };
         /**
          * One model, its id with the slash encoded, as OpenAI’s clients ask for it
-         * @description Any valid key may.
+         * @description Needs a valid key.
          */
         get: operations["getModelByEncodedId"];
         put?: never;
@@ -405,7 +405,7 @@ export interface paths {
         };
         /**
          * What a running computer uses: processor, memory, disk, network, processes
-         * @description As its kernel counts it at this moment. Looking is no activity: it keeps no computer on.
+         * @description As its kernel counts it now. Reading metrics is no activity: it keeps no computer on.
          *
          *     Needs the permission `computers:read`.
          */
@@ -533,7 +533,7 @@ export interface paths {
         };
         /**
          * One command, and its result if it is kept
-         * @description Kept are the results of commands that were to continue without their client: the last 64 of a computer and 16 MiB of output, until it stops.
+         * @description Results of commands that may outlive their client are kept until the computer stops: the last 64, with up to 16 MiB of output.
          *
          *     Needs the permission `computers:read`.
          */
@@ -555,14 +555,14 @@ export interface paths {
         };
         /**
          * The bytes of a file of /workspace, or what is in a folder
-         * @description A file comes as it is, always as an attachment; with `Range` the part of it that is asked for, as 206; with `If-None-Match` and its `ETag` 304. A folder comes as JSON: its entries with name, type, length and time of change. The computer must be running, and counts as busy meanwhile.
+         * @description A file is sent as it is, always as an attachment; with `Range` the requested part, as 206; with `If-None-Match` and its `ETag` 304. A folder is JSON: its entries with name, type, length and time of change. The computer must be running, and counts as busy meanwhile.
          *
          *     Needs the permission `computers:read`.
          */
         get: operations["readComputerFile"];
         /**
          * Write a file of /workspace
-         * @description The body is its content, of any type, at most 512 MB: it is there when the answer says so, whole, in the place of what was there, or not at all. `If-Match` with the `ETag` of a file replaces only this file; `If-None-Match: *` replaces none. The computer must be running, and counts as busy meanwhile.
+         * @description The body is its content, of any type, at most 512 MB. It is written as a whole, replacing any existing file, or not at all. `If-Match` with the `ETag` of a file replaces only this file; `If-None-Match: *` replaces none. The computer must be running, and counts as busy meanwhile.
          *
          *     Needs the permission `computers:write`.
          */
@@ -587,7 +587,7 @@ export interface paths {
         };
         /**
          * A terminal, by WebSocket
-         * @description A login shell in /workspace. Binary messages are bytes, both ways; a text message `{"type":"resize","cols":120,"rows":40}` gives it another size, and the last message is `{"type":"exit","exit_code":0}`. It ends with the connection, and all that was started in it. A browser uses a link.
+         * @description A login shell in /workspace. Binary messages are bytes, both ways; a text message `{"type":"resize","cols":120,"rows":40}` resizes it, and the last message is `{"type":"exit","exit_code":0}`. It and everything started in it end with the connection. A browser uses a link.
          *
          *     Needs the permission `computers:write`.
          */
@@ -632,8 +632,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Start the desktop, and where a browser sees it
-         * @description Of the standard image. Asked again it gives another address of the same desktop. Chromium and other programs find it by DISPLAY=:1.
+         * Start the desktop and get its browser address
+         * @description For the standard image. A repeat gives another address of the same desktop. Chromium and other programs find it by DISPLAY=:1.
          *
          *     After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
          *
@@ -654,8 +654,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The session of the cookie, with its CSRF token: after a reload of the page
-         * @description Takes any value of `X-Switchyard-Csrf`, a header that only our own pages can send.
+         * The session of the cookie and its CSRF token, after a page reload
+         * @description Needs any value of `X-Switchyard-Csrf`, a header that only our own pages can send.
          *
          *     Needs no key.
          */
@@ -689,7 +689,7 @@ export interface paths {
         put?: never;
         /**
          * A link that signs a browser in to the console as your key, once and within ten minutes
-         * @description Any valid key may.
+         * @description Needs a valid key.
          */
         post: operations["createSignInLink"];
         delete?: never;
@@ -712,7 +712,7 @@ export interface paths {
         get: operations["listKeys"];
         put?: never;
         /**
-         * Make an API key; the answer is the only place that ever shows it
+         * Create an API key; only this answer ever shows it
          * @description After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
          *
          *     Needs the permission `keys:write`.
@@ -746,7 +746,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change a key: what is left out stays as it is, null takes a limit away
+         * Change a key: omitted fields stay as they are, null removes a limit
          * @description Needs the permission `keys:write`.
          */
         patch: operations["updateKey"];
@@ -761,7 +761,7 @@ export interface paths {
         };
         /**
          * The key of this request: its org, what it may do, and what it has spent
-         * @description Any valid key may.
+         * @description Needs a valid key.
          */
         get: operations["getOwnKey"];
         put?: never;
@@ -872,7 +872,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give a charge back, in whole or in part: never more than is left of it
+         * Refund a charge, in whole or in part: at most what is left of it
          * @description After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
          *
          *     Needs the permission `operator`.
@@ -918,7 +918,7 @@ export interface paths {
         get: operations["listOrgs"];
         put?: never;
         /**
-         * Make an org; the answer is the only place that ever shows its first key
+         * Create an org; only this answer ever shows its first key
          * @description After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
          *
          *     Needs the permission `operator`.
@@ -952,7 +952,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change an org, suspend or restore it: what is left out stays as it is
+         * Change, suspend or restore an org: omitted fields stay as they are
          * @description Needs the permission `operator`.
          */
         patch: operations["updateOrg"];
@@ -968,7 +968,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make an API key of an org; the answer is the only place that ever shows it
+         * Create an API key of an org; only this answer ever shows it
          * @description After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
          *
          *     Needs the permission `operator`.
@@ -1008,7 +1008,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What an org used and what it cost
+         * Usage of an org and its cost
          * @description Needs the permission `operator`.
          */
         get: operations["getOrgUsage"];
@@ -1052,7 +1052,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give a charge of an org back, in whole or in part: never more than is left of it
+         * Refund a charge of an org, in whole or in part: at most what is left of it
          * @description After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
          *
          *     Needs the permission `operator`.
@@ -1145,7 +1145,7 @@ export interface paths {
         put?: never;
         /**
          * Store a file
-         * @description One file of at most 512 MB, stored as it comes: it is there when the answer says so, whole, or not at all. What an org stores counts against its quota.
+         * @description One file of at most 512 MB, stored as it arrives, as a whole or not at all. Stored files count against the quota of the org.
          *
          *     After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
          *
@@ -1191,7 +1191,7 @@ export interface paths {
         };
         /**
          * The bytes of a file
-         * @description With `Range` the part of it that is asked for, as 206. Always as an attachment. With `If-None-Match` and its `ETag` 304.
+         * @description Always sent as an attachment; with `Range` the requested part, as 206; with `If-None-Match` and its `ETag` 304.
          *
          *     Needs the permission `storage:read`.
          */
@@ -1218,7 +1218,7 @@ export interface paths {
         get: operations["listWebhooks"];
         put?: never;
         /**
-         * Have events sent to a URL; the answer alone shows the secret
+         * Send events to a URL; only this answer shows the secret
          * @description After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
          *
          *     Needs the permissions `keys:write` and `usage:read`.
@@ -1260,7 +1260,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * A new secret for callback_urls; the former one signs along for 24 hours
+         * A new secret for callback_urls; the former one also signs for 24 hours
          * @description Needs the permission `keys:write`.
          */
         post: operations["rotateSigningSecret"];
@@ -1308,7 +1308,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * A new secret; the former one signs along for 24 hours
+         * A new secret; the former one also signs for 24 hours
          * @description Needs the permission `keys:write`.
          */
         post: operations["rotateWebhookSecret"];
@@ -1366,7 +1366,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What was used and what it cost; every answered call and ended minute is in it
+         * Usage and its cost; it has every answered call and ended minute
          * @description Needs the permission `usage:read`.
          */
         get: operations["getUsage"];
@@ -1387,7 +1387,7 @@ export interface paths {
         };
         /**
          * Every call and every minute of a computer, newest first
-         * @description As CSV or NDJSON all rows come in one answer, up to a million; where there are more, the trailer `X-Next-Cursor` says where they begin.
+         * @description As CSV or NDJSON all rows come in one answer, up to a million; if there are more, the trailer `X-Next-Cursor` says where they begin.
          *
          *     Needs the permission `usage:read`.
          */
@@ -1428,7 +1428,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the months of your org that have something in them, newest first
+         * List the months of your org that have entries, newest first
          * @description Needs the permission `usage:read`.
          */
         get: operations["listStatements"];
@@ -1448,7 +1448,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What a month came to, line by line; two days after its end it never changes again
+         * The statement of a month, line by line; it is final two days after the month ends
          * @description Needs the permission `usage:read`.
          */
         get: operations["getStatement"];
@@ -1468,7 +1468,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The rows of the ledger that a line of a statement is the sum of, in their order
+         * The rows of the ledger that a line of a statement sums up, in order
          * @description Needs the permission `usage:read`.
          */
         get: operations["listStatementEvents"];
@@ -1491,7 +1491,7 @@ export interface paths {
         put?: never;
         /**
          * Start a video
-         * @description Answers at once with the job; the full price of the seconds asked for is charged, and given back if it fails. Poll GET /v1/videos/{id} every few seconds, or give a `callback_url`.
+         * @description Answers at once with the job; the full price of the requested seconds is charged, and refunded if it fails. Poll GET /v1/videos/{id} every few seconds, or give a `callback_url`.
          *
          *     After a 5xx work may have begun: `x-should-retry` is false, except with `no_capacity` and `overloaded`.
          *
@@ -1535,7 +1535,7 @@ export interface paths {
         };
         /**
          * One video
-         * @description While it is completed and kept (24 hours), `videos` has an address that lives for an hour and needs no key; each answer has a new one.
+         * @description While its result is kept (24 hours), `videos` has an address that needs no key and expires in an hour; each answer has a new one.
          *
          *     Needs the permission `models:write`.
          */
@@ -1544,7 +1544,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a video
-         * @description With its result. A job that no maker had yet is given back; one that a maker had is stopped there where that can be, and stays charged.
+         * @description With its result. A job that no maker had yet is refunded; one that a maker had is stopped there if possible, and stays charged.
          *
          *     Needs the permission `models:write`.
          */
@@ -1563,7 +1563,7 @@ export interface paths {
         };
         /**
          * The bytes of a video
-         * @description At the address that GET /v1/videos/{id} gives, for an hour. With `Range` the part of it that is asked for, as 206.
+         * @description At the address from GET /v1/videos/{id}, for an hour. With `Range` the requested part, as 206.
          *
          *     Needs no key.
          */
@@ -6908,11 +6908,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before. A stream is not answered again: its repeat is 409 */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer. A repeat of a stream is refused with 409 */
                 "Idempotency-Key"?: string;
                 /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
                 "X-Service-Tags"?: string;
-                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                /** @description Your id for this request; its event and its line in Logs carry it */
                 "X-Client-Request-Id"?: string;
                 /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
                 traceparent?: string;
@@ -6952,11 +6952,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before. A stream is not answered again: its repeat is 409 */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer. A repeat of a stream is refused with 409 */
                 "Idempotency-Key"?: string;
                 /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
                 "X-Service-Tags"?: string;
-                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                /** @description Your id for this request; its event and its line in Logs carry it */
                 "X-Client-Request-Id"?: string;
                 /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
                 traceparent?: string;
@@ -6996,11 +6996,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before. A stream is not answered again: its repeat is 409 */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer. A repeat of a stream is refused with 409 */
                 "Idempotency-Key"?: string;
                 /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
                 "X-Service-Tags"?: string;
-                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                /** @description Your id for this request; its event and its line in Logs carry it */
                 "X-Client-Request-Id"?: string;
                 /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
                 traceparent?: string;
@@ -7040,11 +7040,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before. A stream is not answered again: its repeat is 409 */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer. A repeat of a stream is refused with 409 */
                 "Idempotency-Key"?: string;
                 /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
                 "X-Service-Tags"?: string;
-                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                /** @description Your id for this request; its event and its line in Logs carry it */
                 "X-Client-Request-Id"?: string;
                 /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
                 traceparent?: string;
@@ -7084,11 +7084,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
                 /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
                 "X-Service-Tags"?: string;
-                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                /** @description Your id for this request; its event and its line in Logs carry it */
                 "X-Client-Request-Id"?: string;
                 /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
                 traceparent?: string;
@@ -7127,11 +7127,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
                 /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
                 "X-Service-Tags"?: string;
-                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                /** @description Your id for this request; its event and its line in Logs carry it */
                 "X-Client-Request-Id"?: string;
                 /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
                 traceparent?: string;
@@ -7170,11 +7170,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
                 /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
                 "X-Service-Tags"?: string;
-                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                /** @description Your id for this request; its event and its line in Logs carry it */
                 "X-Client-Request-Id"?: string;
                 /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
                 traceparent?: string;
@@ -7213,11 +7213,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
                 /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
                 "X-Service-Tags"?: string;
-                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                /** @description Your id for this request; its event and its line in Logs carry it */
                 "X-Client-Request-Id"?: string;
                 /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
                 traceparent?: string;
@@ -7256,11 +7256,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
                 /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
                 "X-Service-Tags"?: string;
-                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                /** @description Your id for this request; its event and its line in Logs carry it */
                 "X-Client-Request-Id"?: string;
                 /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
                 traceparent?: string;
@@ -7299,11 +7299,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
                 /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
                 "X-Service-Tags"?: string;
-                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                /** @description Your id for this request; its event and its line in Logs carry it */
                 "X-Client-Request-Id"?: string;
                 /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
                 traceparent?: string;
@@ -7342,7 +7342,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -7379,11 +7379,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
                 /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
                 "X-Service-Tags"?: string;
-                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                /** @description Your id for this request; its event and its line in Logs carry it */
                 "X-Client-Request-Id"?: string;
                 /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
                 traceparent?: string;
@@ -7570,11 +7570,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before. A stream is not answered again: its repeat is 409 */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer. A repeat of a stream is refused with 409 */
                 "Idempotency-Key"?: string;
                 /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
                 "X-Service-Tags"?: string;
-                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                /** @description Your id for this request; its event and its line in Logs carry it */
                 "X-Client-Request-Id"?: string;
                 /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
                 traceparent?: string;
@@ -7747,11 +7747,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
                 /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
                 "X-Service-Tags"?: string;
-                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                /** @description Your id for this request; its event and its line in Logs carry it */
                 "X-Client-Request-Id"?: string;
                 /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
                 traceparent?: string;
@@ -7788,7 +7788,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -7823,7 +7823,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -7863,7 +7863,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before. A stream is not answered again: its repeat is 409 */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer. A repeat of a stream is refused with 409 */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -7879,7 +7879,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What it wrote, and its exit code */
+            /** @description Its output and its exit code */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7997,7 +7997,7 @@ export interface operations {
                     "*/*": unknown;
                 };
             };
-            /** @description The part of it that `Range` asked for */
+            /** @description The part that `Range` requested */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -8006,7 +8006,7 @@ export interface operations {
                     "*/*": unknown;
                 };
             };
-            /** @description It has a tag that `If-None-Match` names */
+            /** @description Its tag is in `If-None-Match` */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -8140,7 +8140,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -8180,7 +8180,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -8312,7 +8312,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -8380,7 +8380,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -8547,7 +8547,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -8715,7 +8715,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -8752,7 +8752,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -8871,7 +8871,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -9009,7 +9009,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -9140,7 +9140,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -9180,7 +9180,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -9403,7 +9403,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -9521,7 +9521,7 @@ export interface operations {
                     "*/*": unknown;
                 };
             };
-            /** @description The part of it that `Range` asked for */
+            /** @description The part that `Range` requested */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -9530,7 +9530,7 @@ export interface operations {
                     "*/*": unknown;
                 };
             };
-            /** @description It has a tag that `If-None-Match` names */
+            /** @description Its tag is in `If-None-Match` */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -9588,7 +9588,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -9654,7 +9654,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -9787,7 +9787,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -9822,7 +9822,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -10162,11 +10162,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
+                /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
                 /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
                 "X-Service-Tags"?: string;
-                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                /** @description Your id for this request; its event and its line in Logs carry it */
                 "X-Client-Request-Id"?: string;
                 /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
                 traceparent?: string;
@@ -10249,7 +10249,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The job as it stands */
+            /** @description The job */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -10325,7 +10325,7 @@ export interface operations {
                     "video/*": unknown;
                 };
             };
-            /** @description The part of it that `Range` asked for */
+            /** @description The part that `Range` requested */
             206: {
                 headers: {
                     [name: string]: unknown;

@@ -1,7 +1,7 @@
 /**
- * `npm run credentials`: makes the passwords, secrets and the certificate authority that docker-compose.yml needs, once, in the
- * folder SWITCHYARD_CREDENTIALS (default `.credentials`). Existing ones are kept; nats.conf and nats-server's certificate
- * are written again, as after an update of Switchyard. SWITCHYARD_NATS_NAMES: further names and addresses of nats-server.
+ * `npm run credentials` creates the passwords, secrets and certificate authority that docker-compose.yml needs, in the
+ * folder SWITCHYARD_CREDENTIALS (default `.credentials`). Existing ones are kept; nats.conf and the certificate of
+ * nats-server are rewritten. SWITCHYARD_NATS_NAMES: further names and addresses of nats-server.
  * `npm run credentials -- renew <name>` also gives the NATS user in `<name>.env` a new password.
  */
 import { existsSync } from 'node:fs';
@@ -37,7 +37,7 @@ try {
   console.log(
     `The credentials of NATS and MongoDB, and the secret of providers’ keys, are in ${relative(process.cwd(), folder) || folder}; keep them.`,
   );
-  if (isUpdate) console.log(`Have a running nats-server read its configuration again: ${COMPOSE_RELOAD}`);
+  if (isUpdate) console.log(`Reload the configuration of a running nats-server: ${COMPOSE_RELOAD}`);
 } catch (error) {
   console.error(error instanceof SetupError ? `${error.message}\n${error.fix}` : error);
   process.exitCode = 1;

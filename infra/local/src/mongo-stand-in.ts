@@ -75,8 +75,8 @@ export function standInCommand(
 }
 
 /**
- * Makes the archive of classes by one start of the program, once per machine. Not while it is built: the JVM uses an
- * archive only with the folder that it was made for. Without an archive the program only starts more slowly.
+ * Makes the archive of classes by one start of the program, once per machine. This happens after the build, since the
+ * JVM uses an archive only with the folder it was made for. Without one, the program starts more slowly.
  */
 async function archiveOf(folder: string, env: NodeJS.ProcessEnv): Promise<Pick<StandIn, 'archive'>> {
   const archive = `${folder}.jsa`;
@@ -91,7 +91,7 @@ async function archiveOf(folder: string, env: NodeJS.ProcessEnv): Promise<Pick<S
   const ended = new Promise<void>((resolve) =>
     run.once('close', () => resolve()).once('error', () => resolve()),
   );
-  run.stdout.once('data', () => run.kill('SIGTERM')); // it says that it is ready; the archive is written at its end
+  run.stdout.once('data', () => run.kill('SIGTERM')); // it is ready; the archive is written when it exits
   await ended;
   await rm(`${unfinished}.h2`, { force: true });
   return rename(unfinished, archive).then(

@@ -6,7 +6,7 @@ import type { Grant, LocalService } from './services.ts';
 
 export interface StackFacts {
   readonly natsUrl: string;
-  /** By service, and by instance of the computer-agent; undefined: the server is not ours, and asks as NATS_URL says. */
+  /** By service, and by computer-agent instance; undefined: not our server; NATS_USER or NATS_URL has the user. */
   readonly natsUsers: NatsUsers | undefined;
   readonly mongoUrl: string;
   readonly dataFolder: string;
@@ -38,7 +38,7 @@ const GRANTED: Readonly<Record<Grant, readonly string[]>> = {
   'whole environment': [],
 };
 const RESTRICTED = new Set(Object.values(GRANTED).flat());
-/** How npm and this launcher were started is nothing to a service. */
+/** Settings of npm and this launcher, not passed on. */
 const OURS = /^(npm_\w+|INIT_CWD|PORT|HOST|HEALTH_PORT|SWITCHYARD_(SERVICES|SCALE|NATS_PORT|MONGODB_PORT))$/;
 
 export function serviceEnvironment(
@@ -68,7 +68,7 @@ export function serviceEnvironment(
     NATS_URL: facts.natsUrl,
     ...(natsUser ? { NATS_USER: natsUser.user, NATS_PASSWORD: natsUser.password } : {}),
     SWITCHYARD_DATA: facts.dataFolder,
-    // A set port could serve only one of them: any free one, which the line `ready` of the log names.
+    // Any free port, since a set one fits one service only. The log line `ready` names it.
     HEALTH_PORT: '0',
     // Stable over restarts, different for each instance: names what an instance keeps for itself on the disk.
     SWITCHYARD_INSTANCE: instance,

@@ -68,14 +68,14 @@ test('a process that is killed is started again within a second and serves, time
     const [died, again] = [noted(/^died/), noted(/^serves again/)];
     process.kill(supervised.pid()!, 'SIGKILL');
     await died;
-    // Its pause has begun in this turn: one that is shorter than a second has its turn before this, however late.
+    // Its pause began in this turn: one under a second ends before this delay, even on a slow machine.
     await Promise.race([again, delay(1_000)]);
     expect(starts).toBe(1 + kill);
     await again;
   }
 });
 
-test('its pid file names the process of now, and is gone when it is stopped', async () => {
+test('its pid file names the current process, and is gone when it stops', async () => {
   const { supervised, folder } = await setup(SERVES);
   await supervised.ready;
   const file = join(folder, 'run', 'subject.pid');
@@ -84,7 +84,7 @@ test('its pid file names the process of now, and is gone when it is stopped', as
   expect(existsSync(file)).toBe(false);
 });
 
-test('to stop is to ask: the process finishes its work, and is not started again', async () => {
+test('stop sends SIGTERM: the process finishes its work, and is not restarted', async () => {
   const { supervised, folder } = await setup(
     `process.on('SIGTERM', () => setTimeout(() => { console.log('drained'); process.exit(0) }, 200)); ${SERVES}`,
   );
@@ -96,7 +96,7 @@ test('to stop is to ask: the process finishes its work, and is not started again
   await expect.poll(() => readFile(join(folder, 'logs', 'subject.log'), 'utf8')).toBe('drained\n');
 });
 
-test('a process that does not heed SIGTERM is killed when its time is over', async () => {
+test('a process that ignores SIGTERM is killed after its timeout', async () => {
   const { supervised } = await setup(`process.on('SIGTERM', () => {}); ${SERVES}`, { stopTimeoutMs: 300 });
   await supervised.ready;
   const pid = supervised.pid()!;
@@ -104,7 +104,7 @@ test('a process that does not heed SIGTERM is killed when its time is over', asy
   expect(await processIdentity(pid)).toBeUndefined();
 });
 
-test('a process that keeps dying at its start is given up, with its last words', async () => {
+test('a process that keeps dying at start is given up, with its last output', async () => {
   const { supervised, notes } = await setup(`console.error('the port is taken'); process.exit(3)`);
   await expect(supervised.ready).rejects.toThrow(/did not start \(exit code 3\)[\s\S]*the port is taken/);
   expect(notes.filter((text) => text.startsWith('died'))).toHaveLength(5);
@@ -116,7 +116,7 @@ test('a process whose settings are wrong is not tried twice', async () => {
   expect(notes).toEqual([]);
 });
 
-test('a program that does not exist is a failure with its name', async () => {
+test('a program that does not exist fails with its name', async () => {
   const { supervised } = await setup('', { command: '/nowhere/to/be/found' });
   await expect(supervised.ready).rejects.toThrow('/nowhere/to/be/found');
 });

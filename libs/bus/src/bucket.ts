@@ -35,7 +35,7 @@ export interface LastWrite {
 /** Another writer changed the key first: read it again and decide again. */
 export class RevisionConflict extends Error {
   constructor(bucket: string, key: string, cause?: unknown) {
-    super(`${bucket}/${key} was changed by someone else`, { cause });
+    super(`${bucket}/${key} was changed concurrently`, { cause });
     this.name = 'RevisionConflict';
   }
 }
@@ -109,7 +109,7 @@ export class Bucket<V> {
     this.#markerTtlMs = markerTtlMs;
   }
 
-  /** Null also for a key that no entry can have, such as one with a wildcard: keys may contain what a caller sent. */
+  /** Null also for an invalid key, such as one with a wildcard: keys may contain input of callers. */
   async get(key: string): Promise<Entry<V> | null> {
     if (!KEY_PATTERN.test(key) || key.length > KEY_CHARACTERS_MAX) return null;
     const last = await this.#guard(key, () => this.#last(key));
@@ -144,7 +144,7 @@ export class Bucket<V> {
         if (!isWrongLastSequence(error)) throw error;
         const last = await this.#last(key);
         if (last && !last.header.has(OPERATION_HEADER)) throw error;
-        // Deleted, or forged: then the conflict stays, and no revision is known that could be replaced.
+        // Deleted: replaces the marker. Forged: no revision is known, so the conflict stays.
         return await this.#write(key, text, { revision: last?.seq ?? 0, events });
       }
     });
@@ -167,7 +167,7 @@ export class Bucket<V> {
   /**
    * Changes an entry by compare-and-set. `decide` gets the current entry, runs again after a conflict with another
    * writer, and returns the new value, or null to change nothing. `eventsOf` returns the events that the write carries.
-   * @returns the entry as it is then; null: it does not exist
+   * @returns the resulting entry; null: it does not exist
    * @throws errors of `decide`; ServiceError `service_unavailable`, also after CONFLICTS_MAX conflicts
    */
   async change(

@@ -1,8 +1,8 @@
 // Distinguishes entries of buckets and object stores from answers that nats-server stored on behalf of a user.
 //
-// A user may name an entry's subject as the reply of a request that it may make, and nats-server then stores its answer
-// there. So each entry names the stream that it is meant for. JetStream refuses to store it in another stream, and
-// answers of the server have no such header, or also name the subject that they were read from.
+// A user may give an entry's subject as the reply subject of a permitted request; nats-server then stores its answer
+// there. So each entry names its stream in a header. JetStream refuses to store it in another stream, and answers of
+// the server lack that header, or also name the subject that they were read from.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { MsgHdrs } from '@nats-io/nats-core';
 import { type Event, parseEvent } from '@switchyard/contracts';
@@ -19,7 +19,7 @@ export function isEntry(headers: MsgHdrs | undefined, stream: string, subject: s
   return headers?.get(EXPECTED_STREAM_HEADER) === stream && namesNoOther(headers, subject);
 }
 
-/** Whether nats-server left this message because the last one of its subject expired: of a deleted key, its marker. */
+/** Whether nats-server left this message because the last one of its subject (entry or deletion marker) expired. */
 export function isExpiry(headers: MsgHdrs | undefined, subject: string): boolean {
   if (!headers?.has(MARKER_REASON_HEADER)) return false;
   return namesNoOther(headers, subject);
@@ -30,12 +30,12 @@ function namesNoOther(headers: MsgHdrs, subject: string): boolean {
 }
 
 /**
- * The events that an entry carries: the write and its events are one message, so that a process that dies right after the
- * write leaves them to be published.
+ * The events that an entry carries. They are one message with the write, so that they can still be published if the
+ * process dies right after it.
  */
 export const EVENTS_HEADER = 'Switchyard-Events';
 
-/** The events of the message with these headers; none when they are those of another release. */
+/** The events of the message with these headers; none when this release cannot parse them. */
 export function eventsIn(headers: MsgHdrs | undefined): Event[] {
   const text = headers?.get(EVENTS_HEADER) ?? '';
   try {

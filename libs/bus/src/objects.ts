@@ -6,7 +6,7 @@ const HOUR_MS = 3_600_000;
 export const OBJECT_STORES = {
   /** Stored file's id -> its content. Written by control. */
   files: { maxBytes: 64 * GIB, ttlMs: 0 },
-  /** The first frame from which a video is made. Written by the edge or the video-worker. */
+  /** Fields, first frame and callback URL of a video job. Written by the video-worker. */
   'video-inputs': { maxBytes: 8 * GIB, ttlMs: 24 * HOUR_MS },
   /** Video job's id -> the video. Written by the video-worker. */
   'video-results': { maxBytes: 32 * GIB, ttlMs: 24 * HOUR_MS },

@@ -1,9 +1,9 @@
-// The kinds of audio file that a transcription takes, and the many names that each of them goes by.
+// The audio formats that a transcription accepts, and the names of each.
 
 interface AudioFormat {
   readonly mediaType: string;
   readonly alsoCalled: readonly string[];
-  /** Of file names, the usual one first. */
+  /** File extensions, usual one first. */
   readonly endings: readonly string[];
 }
 
@@ -59,12 +59,12 @@ export const AUDIO_FORMATS = {
 
 export type AudioFormatName = keyof typeof AUDIO_FORMATS;
 
-/** What senders say who do not know what they send: the file's name, or the file itself, tells. */
+/** Sent for an unknown type: the file's name, or else the file itself, then decides. */
 export const UNKNOWN_MEDIA_TYPE = 'application/octet-stream';
 
 const entries = Object.entries(AUDIO_FORMATS) as [AudioFormatName, AudioFormat][];
 
-/** The format of a media type (`audio/ogg; codecs=opus`), or of a bare ending (`wav`); null for one that is not known. */
+/** The format of a media type (`audio/ogg; codecs=opus`) or of a bare ending (`wav`); null: unknown. */
 export function audioFormatOf(mediaType: string): AudioFormatName | null {
   const name = mediaType.split(';')[0]?.trim().toLowerCase() ?? '';
   const found = entries.find(
@@ -74,7 +74,7 @@ export function audioFormatOf(mediaType: string): AudioFormatName | null {
   return found?.[0] ?? null;
 }
 
-/** The format that a file's name tells; null where it tells none. */
+/** The format by a file's ending; null: unknown. */
 export function audioFormatOfFile(filename: string): AudioFormatName | null {
   const ending = filename.slice(filename.lastIndexOf('.') + 1).toLowerCase();
   return entries.find(([, format]) => format.endings.includes(ending))?.[0] ?? null;

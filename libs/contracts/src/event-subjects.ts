@@ -1,4 +1,4 @@
-// Turns a webhook's filter into stream subjects that do not overlap, as JetStream requires.
+// Turns an event filter into stream subjects that do not overlap, as JetStream requires.
 
 /** @param suffix the end of the stream's subjects */
 export function eventSubjects(org: string, patterns: readonly string[], suffix = ''): string[] {

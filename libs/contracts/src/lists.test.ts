@@ -26,7 +26,7 @@ test('a cursor that is not in the list is refused', () => {
   expect(() => page({ after: 'x' })).toThrow(expect.objectContaining({ param: 'after' }));
 });
 
-test('a limit has a default, and more than a page holds counts as a page', () => {
+test('a limit has a default, and one above the maximum is lowered to it', () => {
   expect(limitOf(listQuery.parse({}))).toBe(LIST_LIMIT_DEFAULT);
   expect(limitOf(listQuery.parse({ limit: '10000' }))).toBe(LIST_LIMIT_MAX);
   for (const limit of ['0', '10001', 'x']) expect(listQuery.safeParse({ limit }).success).toBe(false);

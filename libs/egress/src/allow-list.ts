@@ -1,4 +1,4 @@
-// What an installation lets its callers reach beside the public internet: `SWITCHYARD_EGRESS_ALLOW`.
+// Addresses that callers may reach besides the public internet: `SWITCHYARD_EGRESS_ALLOW`.
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { type Address, parseAddress } from './public-address.ts';

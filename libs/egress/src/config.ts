@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { parseAllowList } from './allow-list.ts';
 
 export const egressConfig = {
-  /** Networks and `host:port`, separated by commas, that URLs of callers may reach beside public addresses. */
+  /** Networks and `host:port`, separated by commas, that callers' URLs may reach besides public ones. */
   SWITCHYARD_EGRESS_ALLOW: z
     .string()
     .default('')

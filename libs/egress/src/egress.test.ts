@@ -1,5 +1,5 @@
-// Against real servers. 127.0.0.1 stands for the public internet where a test says so in its allow list; the rest of
-// 127.0.0.0/8 stays what it is, private, and a server there tells whether anybody came.
+// Against real servers. 127.0.0.1 stands for the public internet in tests that allow it; the rest of 127.0.0.0/8 stays
+// private, and a server there records whether a connection came.
 import { getEventListeners, once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -148,7 +148,7 @@ test.each([
   expect(await failure(createEgress().check(url, { param }))).toEqual(REFUSED);
 });
 
-test('localhost is refused by what the system resolves it to, with and without a last dot', async () => {
+test('localhost is refused by its resolved address, with and without a trailing dot', async () => {
   for (const url of ['http://localhost/', 'http://LOCALHOST./', 'https://localhost/'])
     expect(await failure(createEgress().fetch(url, { param }))).toMatchObject({ param });
   expect(await failure(createEgress().fetch('http://localhost/', { param }))).toEqual(REFUSED);
@@ -172,14 +172,14 @@ test('a name that turns to a private address after it was checked is refused at 
   expect(visits).toEqual(['127.0.0.1']);
 });
 
-test('of a name with public and private addresses only the public ones are connected to', async () => {
+test('only the public addresses of a name that also has private ones are connected to', async () => {
   const { port, visits } = await site((_request, response) => response.end());
   const { lookup } = names({ 'both.test': [['127.0.0.2', '10.0.0.1', '127.0.0.1']] });
   await (await open({ lookup }).fetch(`http://both.test:${port}/`)).bytes();
   expect(visits).toEqual(['127.0.0.1']);
 });
 
-test('an address that refuses leaves its turn to the next one of the name', async () => {
+test('after an address that refuses, the next one of the name is tried', async () => {
   const { port, visits } = await site((_request, response) => response.end());
   const { lookup } = names({ 'two.test': [['::1', '127.0.0.1']] }); // nothing listens at ::1
   const allow = parseAllowList('127.0.0.1,::1');
@@ -225,7 +225,7 @@ test('redirects are followed up to their limit, and no further', async () => {
   expect(await failure(at(4))).toEqual(failed('redirects'));
 });
 
-test('with no redirects to follow, a redirect is the answer', async () => {
+test('with redirectsMax 0, a redirect is the answer', async () => {
   const { port } = await site((_request, response) => response.writeHead(307, { location: '/there' }).end());
   const answer = await open().fetch(`http://127.0.0.1:${port}/`, { redirectsMax: 0 });
   expect(answer).toMatchObject({ status: 307, headers: { location: '/there' } });
@@ -305,7 +305,7 @@ test('a body that is not read is not refused, whatever its length and encoding',
   expect(answer).toMatchObject({ status: 200, bytesMax: 1_000 });
 });
 
-test('an encoded answer is decoded; one that is not what its header says, or of an unknown encoding, is refused', async () => {
+test('an encoded answer is decoded; one with a wrong or unknown Content-Encoding is refused', async () => {
   const { port } = await site((request, response) => {
     const [, encoding = '', text = ''] = request.url?.split('/') ?? [];
     response.writeHead(200, { 'content-encoding': encoding });
@@ -404,7 +404,7 @@ test('a refusal does not reveal what a name resolves to', async () => {
   expect(JSON.stringify([String(error), error])).not.toContain('10.1.2.3');
 });
 
-test('host:port is allowed for this port of this host alone', async () => {
+test('host:port allows only this port of this host', async () => {
   const { port, visits } = await site((_request, response) => response.end());
   const { lookup } = names({ 'media.internal': [['127.0.0.2']], 'other.internal': [['127.0.0.2']] });
   const egress = createEgress({ allow: parseAllowList(`media.internal:${port}`), lookup });

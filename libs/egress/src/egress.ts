@@ -32,7 +32,7 @@ interface EgressRequest {
   bytesMax?: number;
   /** From the first lookup to the last byte; default `TIMEOUT_MS_DEFAULT`. */
   timeoutMs?: number;
-  /** Redirects followed; 0: a redirect is an answer like others. Default `REDIRECTS_MAX_DEFAULT`. */
+  /** Maximum redirects; 0: a redirect is returned as the answer. Default `REDIRECTS_MAX_DEFAULT`. */
   redirectsMax?: number;
   signal?: AbortSignal;
 }
@@ -183,8 +183,8 @@ function nextExchange({ method, headers, body }: Exchange, status: number, sameO
   const kept = Object.entries(headers).filter(([name]) => sameOrigin || !FOR_ONE_HOST.has(name));
   if (status === 307 || status === 308 || method === 'GET')
     return { method, headers: Object.fromEntries(kept), body };
-  const ofNoBody = kept.filter(([name]) => !name.startsWith('content-'));
-  return { method: 'GET', headers: Object.fromEntries(ofNoBody), body: null };
+  const bodyless = kept.filter(([name]) => !name.startsWith('content-'));
+  return { method: 'GET', headers: Object.fromEntries(bodyless), body: null };
 }
 
 function respond(

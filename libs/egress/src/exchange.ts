@@ -1,4 +1,4 @@
-// One HTTP/1.1 request to an address that was checked, and to no other, up to the headers of its answer.
+// One HTTP/1.1 request to checked addresses only, up to the headers of its answer.
 import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
@@ -13,7 +13,7 @@ export interface Exchange {
 
 interface ExchangeOptions {
   readonly param: string;
-  /** The addresses to try, in order: the name is not resolved again, whatever it would resolve to by now. */
+  /** The addresses to try; Node alternates IPv4 and IPv6. The name is not resolved again. */
   readonly addresses: readonly string[];
   /** Certificates (PEM) trusted in place of the system's. */
   readonly ca: readonly string[] | undefined;
@@ -22,7 +22,7 @@ interface ExchangeOptions {
 
 /** Bytes of an answer's headers. */
 const HEADERS_BYTES_MAX = 16 * 1024;
-/** What an address gets to accept a connection before the next one is tried. */
+/** Time for an address to accept a connection before the next one is tried. */
 const ADDRESS_TIMEOUT_MS = 5_000;
 
 /**
@@ -78,7 +78,7 @@ export function exchange(
   });
 }
 
-/** Returns how an error is reported: by how far the request had come. */
+/** The returned function maps an error by the progress of the request. */
 function watchProgress(request: ClientRequest, isSecure: boolean, param: string) {
   let reached: 'nothing' | 'server' | 'http' = 'nothing';
   request.once('socket', (socket) => {

@@ -1,15 +1,15 @@
-// The body of an answer, decoded, that ends with an error once it is longer than it may be. What counts is what comes out
-// of the decoder, and it is counted as it comes: a bomb is never unpacked further than the limit.
+// The decoded body of an answer; beyond its limit it ends with an error. Decoded bytes are counted as they arrive, so a
+// decompression bomb is never unpacked further than the limit.
 import type { IncomingMessage } from 'node:http';
 import { pipeline, type Readable, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { ServiceError } from '@switchyard/contracts';
 import { fetchFailed } from './failures.ts';
 
-/** Asked for, as nothing is to be gained from decoding; servers that encode all the same are understood. */
+/** Requested because encoding gains nothing; answers that are encoded anyway are decoded. */
 export const ACCEPT_ENCODING = 'identity';
 
-/** One encoding, or none: layers of them are hardly ever meant well. */
+/** At most one encoding: several layers are rarely legitimate. */
 const DECODERS: Record<string, (() => Transform) | undefined> = {
   gzip: createGunzip,
   'x-gzip': createGunzip,
@@ -21,7 +21,7 @@ const DECODERS: Record<string, (() => Transform) | undefined> = {
 interface BodyLimits {
   readonly param: string;
   readonly bytesMax: number;
-  /** Whatever destroys the answer aborts this with the reason first. */
+  /** Once aborted, its reason is thrown in place of a failure. */
   readonly signal: AbortSignal;
 }
 
@@ -68,11 +68,11 @@ function decoded(answer: IncomingMessage, param: string): Readable {
       'encoding',
       `unsupported content encoding ${encoding.slice(0, 40)}. Use gzip, deflate, br or zstd.`,
     );
-  // Whatever fails on the way comes out of the decoder; there is nothing to do about it twice.
+  // The decoder emits every failure, so the callback has nothing to do.
   return pipeline(answer, decoder, () => {});
 }
 
-/** The length of the decoded body in bytes, if the answer says it. */
+/** The length of the decoded body in bytes, if it is announced. */
 export function announcedLength(answer: IncomingMessage): number | null {
   const length = answer.headers['content-length'];
   return length === undefined || encodingOf(answer) !== 'identity' ? null : Number(length);

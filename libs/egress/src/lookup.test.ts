@@ -11,10 +11,10 @@ afterEach(() => {
 
 const A = 1;
 const RESPONSE_NO_ERROR = 0x8180;
-/** What a server that answers gets for it, also on a busy machine. */
+/** Time for a server that answers, also on a busy machine. */
 const PATIENCE_MS = 15_000;
 
-/** A name server of the test's own: answers questions for A with these addresses, and nothing else; null: it is silent. */
+/** A test name server: answers A queries with these addresses, and no others; null: it is silent. */
 async function nameServer(addresses: string[] | null, timeout = PATIENCE_MS) {
   const socket = createSocket('udp4');
   sockets.push(socket);
@@ -59,7 +59,7 @@ test('a name that neither a server nor the hosts file knows is not looked up by 
   await expect(lookup('unknown.example')).rejects.toMatchObject({ code: 'ENODATA', syscall: 'queryA' });
 });
 
-test('a name server that never answers is not waited for by a thread of the process', async () => {
+test('no thread of the process waits for a name server that never answers', async () => {
   const lookup = await nameServer(null, 100);
   await expect(lookup('slow.example')).rejects.toMatchObject({ code: 'ETIMEOUT' });
 });

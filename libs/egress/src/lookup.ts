@@ -1,5 +1,5 @@
-// From a name to its addresses, without the thread pool: the system's own lookup takes one of the process's few threads
-// until it is answered, so that a caller whose name servers never answer could hold up every file and every hash of it.
+// Resolves names without the thread pool: `getaddrinfo` holds one of the process's few threads until it is answered, so
+// a caller whose name servers never answer could block all file access and hashing.
 import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 
@@ -7,14 +7,14 @@ import { readFile } from 'node:fs/promises';
 export type Lookup = (host: string) => Promise<readonly string[]>;
 
 const HOSTS_FILE = '/etc/hosts';
-/** For one question to one name server, and how often it is asked. */
+/** For one query to one name server, and the number of tries. */
 const ANSWER_TIMEOUT_MS = 2_000;
 const QUESTIONS_MAX = 2;
 
-/** What says that no name server knows the name, or that there is none: the answer comes at once, from the hosts file if at all. */
+/** No name server knows the name, or none is reachable: then the hosts file decides. */
 const UNKNOWN_CODES: readonly unknown[] = ['ENOTFOUND', 'ENODATA', 'ECONNREFUSED'];
 
-/** IPv4 first: what has both is reached that way from everywhere. */
+/** IPv4 first: not every network has a route for IPv6. */
 export function createLookup(
   resolver: Resolver = new Resolver({ timeout: ANSWER_TIMEOUT_MS, tries: QUESTIONS_MAX }),
 ): Lookup {

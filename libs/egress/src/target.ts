@@ -1,11 +1,11 @@
-// Where a URL leads: what can be judged of it before its name is resolved, and of each address that it resolves to.
+// Checks of a URL before its name is resolved, and of each address that the name resolves to.
 import { isIP } from 'node:net';
 import type { ServiceError } from '@switchyard/contracts';
 import { type AllowList, allowsAddress, allowsEndpoint } from './allow-list.ts';
 import { urlNotAllowed } from './failures.ts';
 import { isPublicAddress, parseAddress } from './public-address.ts';
 
-/** Ports of web servers. Others belong to protocols that a forged HTTP request could speak to. */
+/** Ports of web servers. Others serve protocols that a forged HTTP request could abuse. */
 const PUBLIC_PORTS = new Set([80, 443, 8080, 8443]);
 const URL_LENGTH_MAX = 8_192;
 
@@ -14,12 +14,12 @@ export interface Target {
   /** As a URL spells it: lower case, in punycode, IPv6 in brackets. */
   readonly host: string;
   readonly port: number;
-  /** The address that the URL names itself, in its usual spelling; null for a name. */
+  /** The address that the URL names, in canonical spelling; null for a name. */
   readonly literal: string | null;
 }
 
 /**
- * Reads a URL. Addresses in odd spellings (`0x7f.1`, `2130706433`, `0177.0.0.1`) come out in their usual one here.
+ * Reads a URL. Odd spellings of addresses (`0x7f.1`, `2130706433`, `0177.0.0.1`) become the canonical one.
  * @throws ServiceError `url_not_allowed`, naming the parameter.
  */
 export function readTarget(text: string, param: string): Target {
@@ -51,13 +51,13 @@ export function mayConnect(
   return PUBLIC_PORTS.has(port) && isPublicAddress(address) && !refused.has(parseAddress(address).toString());
 }
 
-/** Why none of a target's addresses may be connected to; the same for every address, known or unknown. */
+/** The error if no address of a target is allowed. It reveals nothing about the addresses. */
 export function refusal({ port }: Target, param: string): ServiceError {
   const ports = [...PUBLIC_PORTS].join(', ');
   return urlNotAllowed(
     param,
     PUBLIC_PORTS.has(port)
       ? 'the host is not a public address. Use a public one.'
-      : `only the ports ${ports} of public addresses are reached. Use one of them.`,
+      : `only the ports ${ports} of public addresses are allowed. Use one of them.`,
   );
 }

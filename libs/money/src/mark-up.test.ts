@@ -36,7 +36,7 @@ test('without a mark-up the list is the same object', () => {
   expect(markUp(list, undefined)).toBe(list);
 });
 
-test('refuses what is no plain decimal', () => {
+test('refuses all but plain decimals', () => {
   expect(() => markUp({ unit: '1e-9' }, '10')).toThrow(RangeError);
   expect(() => markUp({ unit: '1' }, '10 %')).toThrow(RangeError);
 });

@@ -1,10 +1,10 @@
-// Properties of money, against exact fractions worked out in another way: whole numbers of a common part.
+// Properties of money, against exact sums computed another way: as integers over a common denominator.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type ChargeLine, charge, dollarsToJson, formatDollars, parseDollars } from './index.ts';
 
 const RUNS = 2_000;
-/** Every quantity has at most 3 decimals, every rate at most 18; 60 divides what is left. */
+/** Maximum decimals of a quantity and of a rate. */
 const QUANTITY_DECIMALS = 3;
 const RATE_DECIMALS = 18;
 
@@ -45,7 +45,7 @@ const drawnLines = fc.array(drawnLine, { maxLength: 6 });
 const COMMON = 60_000_000n;
 const NANO = 10n ** BigInt(QUANTITY_DECIMALS + RATE_DECIMALS - 9) * COMMON;
 
-/** The exact sum, in units of which NANO are a nano-dollar. */
+/** The exact sum, in units of 1/NANO nano-dollar. */
 function exact(lines: readonly DrawnLine[]): bigint {
   return lines.reduce((sum, { units, divisor }) => sum + units * (COMMON / divisor), 0n);
 }
@@ -71,7 +71,7 @@ test('exact halves go up', () => {
   );
 });
 
-test('neither the order of the lines nor a line of nothing changes a charge', () => {
+test('neither the order of lines nor a zero line changes a charge', () => {
   fc.assert(
     fc.property(
       drawnLines.chain((lines) =>

@@ -25,7 +25,7 @@ describe('charge', () => {
     expect(charge([{ unit: 'minute', quantity: '30', rate: '0.000000001', per: 60 }])).toBe(1n);
   });
 
-  test('refuses what is not an exact decimal from 0 on', () => {
+  test('refuses all but non-negative plain decimals', () => {
     expect(() => charge([{ unit: 'x', quantity: -1, rate: '1' }])).toThrow(RangeError);
     expect(() => charge([{ unit: 'x', quantity: 1, rate: '-1' }])).toThrow(RangeError);
     expect(() => charge([{ unit: 'x', quantity: 1, rate: '1e-9' }])).toThrow(RangeError);
@@ -51,7 +51,7 @@ describe('dollars', () => {
       expect(parseDollars(JSON.parse(JSON.stringify(dollarsToJson(nanos))) as number)).toBe(nanos);
   });
 
-  test('more than nine decimals is refused, not rounded in silence', () => {
+  test('more than nine decimals are refused, not silently rounded', () => {
     expect(() => parseDollars('0.0000000001')).toThrow(RangeError);
     expect(() => parseDollars(1e-10)).toThrow(RangeError);
   });

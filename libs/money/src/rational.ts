@@ -1,7 +1,7 @@
 // Exact rational arithmetic on BigInt, from decimal rates to an integer number of nano-dollars.
 import { NANOS_PER_DOLLAR } from './nano-dollars.ts';
 
-/** A non-reduced fraction from 0 on; `den` is always positive. */
+/** A non-negative fraction, not reduced; `den` is positive. */
 export interface Rational {
   readonly num: bigint;
   readonly den: bigint;

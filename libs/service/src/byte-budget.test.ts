@@ -78,7 +78,7 @@ describe('a byte budget', () => {
     one.release();
     expect(budget.held).toBe(30);
     askFor(budget, [21, A]);
-    expect(budget.waiting).toBe(1); // the share counts as the whole does
+    expect(budget.waiting).toBe(1); // the share counts it once, too
   });
 
   it('removes a waiting client that goes away, and serves those behind it', async () => {

@@ -15,7 +15,7 @@ export const ORG_SHARE_MAX = 1 / 2;
 const RETRY_AFTER_S = 10;
 const MIB = 1024 * 1024;
 
-/** The setting of a process that reads large bodies. At its minimum, one org's share is the largest body, twice. */
+/** The setting of a process that reads large bodies. Its minimum gives an org two copies of the largest body. */
 export const byteBudgetConfig = {
   /** MiB of large bodies (over 1 MiB) in memory at once. */
   SWITCHYARD_LARGE_BODIES_MB: z.coerce.number().int().min(128).max(65_536).default(128),
@@ -37,7 +37,7 @@ export interface TakeOptions {
   org: string | null;
   /** Aborted when the client goes away. */
   signal: AbortSignal;
-  /** Bytes that the same request holds already; it would wait for itself if all together exceeded the share. */
+  /** Bytes that the request holds already. The total is capped at the share, or it would wait for itself. */
   held?: number;
   /** Default `BUDGET_WAIT_MS_MAX`. */
   waitMsMax?: number;

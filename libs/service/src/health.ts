@@ -19,7 +19,7 @@ export interface HealthServer {
   close(): void;
 }
 
-/** Serves the probes. `/livez` answers 200 while the process turns, `/readyz` 200 while it can serve, else 503. */
+/** Serves the probes. `/livez` answers 200 while the process runs, `/readyz` 200 while it can serve, else 503. */
 export async function serveHealth({ host, port, metrics, ready }: HealthOptions): Promise<HealthServer> {
   const server = createServer(async (request, response) => {
     if (request.url === '/metrics') {

@@ -9,17 +9,17 @@ async function* inPieces(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
 }
 
 test.each([1, 2, 3, 7, 1_000])(
-  'are whole for pieces of %i bytes, including a last line without a line end',
+  'pieces of %i bytes give whole lines, also a last line without a line end',
   async (size) => {
     expect(await Array.fromAsync(linesOf(inPieces(Buffer.from(TEXT), size)))).toEqual(LINES);
   },
 );
 
-test('of an empty stream are none', async () => {
+test('an empty stream has no lines', async () => {
   expect(await Array.fromAsync(linesOf(inPieces(Buffer.alloc(0), 1)))).toEqual([]);
 });
 
-test('end with the error of the stream', async () => {
+test('the stream’s error ends the lines', async () => {
   async function* broken() {
     yield Buffer.from('one\ntw');
     throw new Error('gone');

@@ -2,7 +2,7 @@
 
 /**
  * The lines that are not blank, without line ends; the last line may lack one.
- * @param bytes UTF-8, cut anywhere. Errors of the stream are thrown on.
+ * @param bytes UTF-8, cut anywhere. Errors of the stream are rethrown.
  */
 export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();

@@ -37,8 +37,8 @@ export function showCounter(metrics: Registry, name: string, help: string, value
 export function watchByteBudget(metrics: Registry, budget: ByteBudget): void {
   const gauge = (name: string, help: string, value: () => number) => showGauge(metrics, name, help, value);
   gauge('switchyard_large_bodies_bytes', 'Bytes of large bodies in memory', () => budget.held);
-  gauge('switchyard_large_bodies_bytes_max', 'Bytes that they may be at most', () => budget.bytesMax);
-  gauge('switchyard_large_bodies_waiting', 'Large bodies that wait for their place', () => budget.waiting);
+  gauge('switchyard_large_bodies_bytes_max', 'Maximum of these bytes', () => budget.bytesMax);
+  gauge('switchyard_large_bodies_waiting', 'Large bodies that wait for memory', () => budget.waiting);
 }
 
 /** @param events the event publisher of this process */

@@ -1,7 +1,7 @@
 // Waits for time to pass, by a clock that tests can control.
 import type { Clock } from './clock.ts';
 
-/** Resolves after `ms` milliseconds, or at once when the signal is aborted; never throws, and leaves no timer behind. */
+/** Resolves after `ms` milliseconds, or at once when the signal is aborted. Never throws; leaves no timer behind. */
 export function passed(ms: number, clock: Pick<Clock, 'after'>, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

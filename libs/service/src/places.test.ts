@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Places } from './places.ts';
 
-// byte-budget.test.ts holds the order of requests, the share of an org, the maximum wait and the clients that leave.
+// byte-budget.test.ts tests the order of requests, the share of an org, the maximum wait and clients that leave.
 const { signal } = new AbortController();
 
 test('work waits for a place, and a failure frees its place', async () => {

@@ -19,7 +19,7 @@ interface PlacesOptions {
 }
 
 interface TakeOptions {
-  /** Absent: of no org, so only the whole limits it. */
+  /** Absent: no org, so only `max` applies. */
   org?: string | undefined;
   /** Aborted when the caller goes away. */
   signal: AbortSignal;

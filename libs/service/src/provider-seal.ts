@@ -31,7 +31,7 @@ export class ProviderSeal {
     this.#key = secret === undefined ? null : Buffer.from(hkdfSync('sha256', secret, '', PURPOSE, KEY_BYTES));
   }
 
-  /** @param variable the one that the key stands for: what is sealed for one cannot be opened for another */
+  /** @param variable the one that the key replaces: a key sealed for one cannot be opened for another */
   seal(variable: string, apiKey: string): Sealed {
     const iv = randomBytes(IV_BYTES);
     const cipher = createCipheriv(ALGORITHM, this.#secretKey(), iv).setAAD(Buffer.from(variable));

@@ -54,7 +54,7 @@ export async function runService<S extends z.ZodType<CommonConfig>>(
     stopping.abort(new Error(reason));
     logger.info({ reason }, 'stopping');
     const cut = setTimeout(() => {
-      logger.error({ after_ms: DRAIN_TIMEOUT_MS }, 'the drain took too long and is cut');
+      logger.error({ after_ms: DRAIN_TIMEOUT_MS }, 'the drain took too long; exiting');
       process.exit(1);
     }, DRAIN_TIMEOUT_MS);
     await running?.stop();
@@ -90,7 +90,7 @@ export async function runService<S extends z.ZodType<CommonConfig>>(
   });
   logger.info({ instance: bus.instance, ...(health === null ? {} : { health: health.url }) }, 'ready');
   process.send?.({ type: 'ready' });
-  flushCompileCache(); // by itself Node.js writes it at the end of a process that was not killed; without a folder, nothing
+  flushCompileCache(); // Node.js itself writes it only on a normal exit; no effect without a cache folder
 }
 
 function readConfigOrExit<S extends z.ZodType<CommonConfig>>(schema: S, name: string): z.infer<S> {

@@ -54,9 +54,9 @@ export class HoldKeeper {
   }
 
   /**
-   * Does work that is charged at an exact price when it is done. The price is held meanwhile, where something limits what
-   * the org or the key may spend.
-   * @throws ServiceError as `CallHold.take` does, and whatever the work throws: then nothing is held any more
+   * Does work that is charged at an exact price when it is done. Meanwhile the price is held, if the org or the key has
+   * a limit.
+   * @throws ServiceError as `CallHold.take` does, and errors of the work, which release the hold
    */
   async during<T>({ limited, price, signal, ...call }: PricedCall, work: () => Promise<T>): Promise<T> {
     if (!limited) return work();
@@ -82,9 +82,7 @@ export class HoldKeeper {
       for (let from = 0; from < there.length; from += HOLDS_RENEWED_AT_ONCE_MAX)
         this.#asks
           .renew(place, there.slice(from, from + HOLDS_RENEWED_AT_ONCE_MAX), { timeoutMs: HOLD_RENEW_MS })
-          .catch((error: unknown) =>
-            this.#logger.debug({ err: error }, 'holds were not renewed; they will be'),
-          );
+          .catch((error: unknown) => this.#logger.debug({ err: error }, 'holds were not renewed; retrying'));
   }
 }
 
@@ -157,10 +155,7 @@ export class CallHold {
     this.#deps.asks
       .settle(settled, { timeoutMs: SETTLE_TIMEOUT_MS })
       .catch((error: unknown) =>
-        this.#deps.logger.debug(
-          { err: error, request: call },
-          'a hold was not given back; it ends by itself',
-        ),
+        this.#deps.logger.debug({ err: error, request: call }, 'a hold was not released; it will expire'),
       );
   }
 }

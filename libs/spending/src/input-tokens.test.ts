@@ -36,7 +36,7 @@ describe('the estimated tokens of a request', () => {
   });
 
   it.each([4_095, 4_096, 4_097, 8_191, 8_192, 100_000])(
-    'tell a file of %s bytes wherever it begins',
+    'count a %s-byte run alike at any offset',
     (bytes) => {
       for (const before of [0, 1, 4_095, 4_096, 5_000]) {
         const tokens = estimateInputTokens(Buffer.from(`${' '.repeat(before)}${'A'.repeat(bytes)} `));

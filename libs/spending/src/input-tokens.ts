@@ -47,7 +47,7 @@ function tokensOf({ textBytes, files }: InputSize): number {
 }
 
 /**
- * Adds what a value takes as JSON, its escapes aside.
+ * Adds the JSON size of a value, without escapes.
  * @param name of the member that has this value, or has a list with it
  */
 function addValue(size: InputSize, value: unknown, name = ''): void {

@@ -83,7 +83,7 @@ test('dropping a database keeps databases whose names begin with its name', asyn
     expect(await client.db(name).collection('rows').countDocuments(), name).toBe(1);
 });
 
-/** A value of each type that there is, between fields that are indexed. */
+/** A value of each BSON type, between indexed fields. */
 const OF_ALL_TYPES = {
   ...{
     double: 1.5,

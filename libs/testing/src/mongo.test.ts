@@ -6,7 +6,7 @@ import { mongo, startMongo } from './mongo.ts';
 const TEST_TIMEOUT_MS = 300_000;
 const ROUNDS = 4;
 const MEGABYTE = 1_000_000;
-/** More than the file size from which the stand-in makes its file small again. */
+/** More megabytes than the size at which the stand-in compacts its file. */
 const VERSIONS = 40;
 /** Batches that are acknowledged in a round before the kill, which meets the writes after them. */
 const BATCHES = 8;

@@ -51,7 +51,7 @@ interface TestImage {
   readonly sparse?: boolean;
   /** How often the image contains its layer. Default: once. */
   readonly times?: number;
-  /** Files without content beside it. */
+  /** Number of empty files added. */
   readonly emptyFiles?: number;
   /** `config` of its configuration, like `{ Env: ['A=1'] }`. */
   readonly settings?: object;
@@ -114,7 +114,7 @@ async function builtRegistry(): Promise<string> {
   const folder = join(toolsCacheFolder(process.env), `registry-${VERSION}`);
   await makeOnce(folder, async (unfinished) => {
     const go = findProgram('go', process.env.PATH);
-    if (go === undefined) throw new Error('there is no Go to build a registry with');
+    if (go === undefined) throw new Error('Go not found; install it for this test');
     await runCommand(go, ['install', GO_MODULE], {
       env: { ...process.env, GOBIN: unfinished, CGO_ENABLED: '0' },
       timeoutMs: BUILD_TIMEOUT_MS,

@@ -43,14 +43,14 @@ export interface TestStack {
   /** Output of the launcher so far. */
   output(): string;
   /**
-   * As SIGTERM does: drains, stops all. Returns the launcher's exit code. May be called again.
-   * @throws when NATS refused a service something: the tables of its rights are incomplete
+   * Drains and stops all, like SIGTERM. Returns the launcher's exit code. May be called again.
+   * @throws when NATS denied a service a right: the tables in access.ts are incomplete
    */
   stop(): Promise<number | null>;
 }
 
 const KEY_BYTES = 16;
-/** The stand-in database of one stack lives for a minute: its slower compiler costs more than it saves. */
+/** The stand-in database of one stack lives for a minute: its optimizing compiler does not pay off. */
 const QUICK_JAVA = '-XX:TieredStopAtLevel=1';
 /** Programs may have to be built first when a test file runs alone on a new machine. */
 const START_TIMEOUT_MS = 300_000;
@@ -167,7 +167,7 @@ function listen(launcher: ChildProcess): Words {
       return new Promise((resolve, reject) => {
         const fail = (reason: string) => end(() => reject(new Error(`The launcher ${reason}:\n${all()}`)));
         const ended = () => fail('ended');
-        const timer = setTimeout(() => fail(`did not say it within ${timeoutMs / 1000} s`), timeoutMs);
+        const timer = setTimeout(() => fail(`printed no match in ${timeoutMs / 1000} s`), timeoutMs);
         const listener = (line: string) => {
           const found = find(line);
           if (found !== undefined) end(() => resolve(found));

@@ -1,6 +1,6 @@
 /**
- * A Docker engine of a test's own beside the machine's: another data root, socket and containerd, and a network name
- * space of its own, as an engine that starts clears the firewall chains of every other in the same one. Its containers
+ * A Docker engine of a test's own beside the machine's: another data root, socket and containerd, and a network
+ * namespace of its own, as a starting engine clears the firewall chains of all others in it. Its containers
  * reach nothing outside. Needs root and `dockerd`.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
@@ -18,7 +18,7 @@ import { temporaryFolder } from './test-server.ts';
 const run = promisify(execFile);
 
 const START_TIMEOUT_MS = 120_000;
-/** Without live-restore its containers are stopped first: those that do not heed SIGTERM after 10 s. */
+/** Without live-restore its containers are stopped first: those that ignore SIGTERM after 10 s. */
 const STOP_TIMEOUT_MS = 60_000;
 const POLL_EVERY_MS = 20;
 const OUTPUT_CHARS_MAX = 16_384;
@@ -28,7 +28,7 @@ const BEING_REMOVED = 409;
 export interface TestEngineOptions {
   /** Containers run on while the engine is away. */
   readonly liveRestore?: boolean;
-  /** Another one, whose network name space it shares, with a bridge of its own: two engines on one kernel's firewall. */
+  /** Another engine, whose network namespace it shares, with its own bridge: two engines on one kernel's firewall. */
   readonly beside?: TestEngine;
 }
 
@@ -36,7 +36,7 @@ export interface TestEngine {
   readonly docker: Docker;
   /** For `DOCKER_HOST`. */
   readonly address: string;
-  /** Its network name space, for `nsenter --net`. */
+  /** Its network namespace, for `nsenter --net`. */
   readonly network: string;
   /** SIGKILL to the engine and its containerd; the processes of containers run on. */
   kill9(): Promise<void>;
@@ -51,7 +51,7 @@ export interface TestEngine {
   stop(): Promise<void>;
 }
 
-/** Whether this machine and this user can; tests that cannot have one are skipped. */
+/** Whether this machine and user can start one; otherwise tests are skipped. */
 export function canStartTestEngine(): boolean {
   const programs = ['dockerd', 'unshare', 'nsenter'];
   return (
@@ -223,7 +223,7 @@ async function killShims(folder: string): Promise<void> {
   }
 }
 
-/** Those that have this among their arguments. */
+/** Processes that have this argument. */
 async function processesWith(argument: string): Promise<number[]> {
   const found: number[] = [];
   for (const name of await readdir('/proc')) {
@@ -234,7 +234,7 @@ async function processesWith(argument: string): Promise<number[]> {
   return found;
 }
 
-/** What is mounted below a folder, the last first. */
+/** Unmounts all below a folder, the last first. */
 async function unmountAll(folder: string): Promise<void> {
   const table = await readFile('/proc/self/mountinfo', 'utf8');
   const points = table

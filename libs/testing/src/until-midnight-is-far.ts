@@ -5,7 +5,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 /** Longer than a test that counts takes, also on a busy machine. */
 const FAR_MS = 3 * MINUTE_MS;
-/** The clocks of what is tested are this machine's; timers may be a little early. */
+/** Tested programs use this machine's clock; timers may be a little early. */
 const AFTERWARDS_MS = 1_000;
 
 /** Resolves at once, except in the last minutes of a day: then after midnight. */

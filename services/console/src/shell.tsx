@@ -28,7 +28,7 @@ export function Shell() {
   const [path] = useLocation();
   const { permissions } = useSession().key;
   const leaving = useWork();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another page was chosen
+  // biome-ignore lint/correctness/useExhaustiveDependencies: closes on navigation
   useEffect(close, [path]);
   return (
     <AppShell
@@ -89,7 +89,7 @@ export function Shell() {
                 ) : null,
               )}
               <Route>
-                <Text>There is no such page. Choose one on the left.</Text>
+                <Text>Page not found. Choose one on the left.</Text>
               </Route>
             </Switch>
           </Suspense>

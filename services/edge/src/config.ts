@@ -19,7 +19,7 @@ export const config = z.object({
   SWITCHYARD_URL_SECRET: z.string().min(URL_SECRET_LENGTH_MIN).optional(),
   /** `off`: this installation has no Docker engine; computer endpoints answer 503 with the reason. */
   SWITCHYARD_COMPUTERS: z.string().default('on'),
-  /** Model calls that are open on this edge at once; further ones wait in turns of their orgs. */
+  /** Model calls that are open on this edge at once; others wait, and the orgs take turns. */
   SWITCHYARD_CALLS_MAX: z.coerce.number().int().positive().default(2_048),
   /** Rate limits of every org that has none of its own. Default: none. */
   SWITCHYARD_REQUESTS_PER_MINUTE: defaultLimit,

@@ -158,7 +158,7 @@ export async function start({
     url,
     async stop() {
       draining.abort(
-        new ServiceError('service_unavailable', 'the edge restarts: connect again with Last-Event-ID'),
+        new ServiceError('service_unavailable', 'The edge is stopping. Reconnect with Last-Event-ID.'),
       );
       await app.close(); // accepts no new connections and answers open requests
       await idempotency.idle();

@@ -12,7 +12,7 @@ export function register(service: ServiceHost, deps: ModelCallDeps & ProvidersLi
   for (const type of types)
     service.stream(modelCallSubject(type), (call) => serveModelCall(deps, type, call));
   service.stream(COUNT_TOKENS_SUBJECT, (call) => countTokens(deps, call));
-  // Dates of the makers are unknown: `created` is the time when this router loaded its catalog.
+  // The makers' dates are unknown: `created` is the time when this router loaded its catalog.
   const created = Math.floor(deps.clock.now() / 1000);
   service.handle('models.list', async ({ markup_percent: markup }) => ({
     data: deps.catalog.list(created, markup),

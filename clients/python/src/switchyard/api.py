@@ -168,7 +168,7 @@ class Api:
         return self._http.json("POST", f"/v1/computers/{quote(id, safe='')}/links", json=body, idempotency_key=idempotency_key)
 
     def start_desktop(self, id: str, body: types.DesktopRequest, *, idempotency_key: str | None = None) -> types.ComputerDesktop:
-        """Start the desktop, and where a browser sees it."""
+        """Start the desktop and get its browser address."""
         return self._http.json("POST", f"/v1/computers/{quote(id, safe='')}/desktop", json=body, idempotency_key=idempotency_key)
 
     def create_session(self, body: types.CreateSessionRequest) -> types.Session:
@@ -176,7 +176,7 @@ class Api:
         return self._http.json("POST", "/v1/session", json=body)
 
     def get_session(self) -> types.Session:
-        """The session of the cookie, with its CSRF token: after a reload of the page."""
+        """The session of the cookie and its CSRF token, after a page reload."""
         return self._http.json("GET", "/v1/session")
 
     def delete_session(self) -> types.EndedSession:
@@ -188,7 +188,7 @@ class Api:
         return self._http.json("POST", "/v1/session/links", idempotency_key=idempotency_key)
 
     def create_key(self, body: types.CreateKeyRequest, *, idempotency_key: str | None = None) -> types.CreatedKey:
-        """Make an API key; the answer is the only place that ever shows it."""
+        """Create an API key; only this answer ever shows it."""
         return self._http.json("POST", "/v1/keys", json=body, idempotency_key=idempotency_key)
 
     def list_keys(self, *, limit: int | None = None, after: str | None = None, cursor: str | None = None) -> types.KeyList:
@@ -200,7 +200,7 @@ class Api:
         return self._http.json("GET", f"/v1/keys/{quote(id, safe='')}")
 
     def update_key(self, id: str, body: types.UpdateKeyRequest) -> types.Key:
-        """Change a key: what is left out stays as it is, null takes a limit away."""
+        """Change a key: omitted fields stay as they are, null removes a limit."""
         return self._http.json("PATCH", f"/v1/keys/{quote(id, safe='')}", json=body)
 
     def delete_key(self, id: str) -> types.DeletedKey:
@@ -236,7 +236,7 @@ class Api:
         return self._http.json("GET", "/v1/credits", query={"limit": limit, "after": after, "cursor": cursor})
 
     def create_refund(self, body: types.CreateRefundRequest, *, idempotency_key: str | None = None) -> types.Refund:
-        """Give a charge back, in whole or in part: never more than is left of it."""
+        """Refund a charge, in whole or in part: at most what is left of it."""
         return self._http.json("POST", "/v1/refunds", json=body, idempotency_key=idempotency_key)
 
     def list_audit_log(self, *, limit: int | None = None, after: str | None = None, cursor: str | None = None, org: str | None = None, actor: str | None = None, type: Literal["org.created", "org.updated", "org.suspended", "org.restored", "org.removed", "key.created", "key.updated", "key.rotated", "key.revoked", "webhook.created", "webhook.updated", "webhook.rotated", "webhook.deleted", "signing_secret.rotated", "provider.updated", "provider.deleted", "credit.granted", "charge.refunded"] | None = None, from_: str | None = None, to: str | None = None) -> types.AuditLog:
@@ -244,7 +244,7 @@ class Api:
         return self._http.json("GET", "/v1/audit-log", query={"limit": limit, "after": after, "cursor": cursor, "org": org, "actor": actor, "type": type, "from": from_, "to": to})
 
     def create_org(self, body: types.CreateOrgRequest, *, idempotency_key: str | None = None) -> types.CreatedOrg:
-        """Make an org; the answer is the only place that ever shows its first key."""
+        """Create an org; only this answer ever shows its first key."""
         return self._http.json("POST", "/v1/orgs", json=body, idempotency_key=idempotency_key)
 
     def list_orgs(self, *, limit: int | None = None, after: str | None = None, cursor: str | None = None) -> types.OrgList:
@@ -256,7 +256,7 @@ class Api:
         return self._http.json("GET", f"/v1/orgs/{quote(id, safe='')}")
 
     def update_org(self, id: str, body: types.UpdateOrgRequest) -> types.Org:
-        """Change an org, suspend or restore it: what is left out stays as it is."""
+        """Change, suspend or restore an org: omitted fields stay as they are."""
         return self._http.json("PATCH", f"/v1/orgs/{quote(id, safe='')}", json=body)
 
     def delete_org(self, id: str) -> types.Org:
@@ -264,7 +264,7 @@ class Api:
         return self._http.json("DELETE", f"/v1/orgs/{quote(id, safe='')}")
 
     def create_org_key(self, id: str, body: types.CreateKeyRequest, *, idempotency_key: str | None = None) -> types.CreatedKey:
-        """Make an API key of an org; the answer is the only place that ever shows it."""
+        """Create an API key of an org; only this answer ever shows it."""
         return self._http.json("POST", f"/v1/orgs/{quote(id, safe='')}/keys", json=body, idempotency_key=idempotency_key)
 
     def get_org_account(self, id: str) -> types.Account:
@@ -272,7 +272,7 @@ class Api:
         return self._http.json("GET", f"/v1/orgs/{quote(id, safe='')}/account")
 
     def get_org_usage(self, id: str, *, from_: str | None = None, to: str | None = None, interval: Literal["minute", "hour", "day", "month"] | None = None, group_by: Literal["key", "type", "model", "maker", "computer", "status"] | str | None = None, tz: str | None = None, key: str | None = None, type: str | None = None, model: str | None = None, maker: str | None = None, computer: str | None = None, status: str | None = None) -> types.UsageReport:
-        """What an org used and what it cost."""
+        """Usage of an org and its cost."""
         return self._http.json("GET", f"/v1/orgs/{quote(id, safe='')}/usage", query={"from": from_, "to": to, "interval": interval, "group_by": group_by, "tz": tz, "key": key, "type": type, "model": model, "maker": maker, "computer": computer, "status": status})
 
     def create_org_credit(self, id: str, body: types.CreateCreditRequest, *, idempotency_key: str | None = None) -> types.Credit:
@@ -280,7 +280,7 @@ class Api:
         return self._http.json("POST", f"/v1/orgs/{quote(id, safe='')}/credits", json=body, idempotency_key=idempotency_key)
 
     def create_org_refund(self, id: str, body: types.CreateRefundRequest, *, idempotency_key: str | None = None) -> types.Refund:
-        """Give a charge of an org back, in whole or in part: never more than is left of it."""
+        """Refund a charge of an org, in whole or in part: at most what is left of it."""
         return self._http.json("POST", f"/v1/orgs/{quote(id, safe='')}/refunds", json=body, idempotency_key=idempotency_key)
 
     def list_providers(self, *, limit: int | None = None, after: str | None = None, cursor: str | None = None) -> types.ProviderList:
@@ -320,7 +320,7 @@ class Api:
         return self._http.request("GET", f"/v1/files/{quote(id, safe='')}/content")
 
     def create_webhook(self, body: types.CreateWebhookRequest, *, idempotency_key: str | None = None) -> types.WebhookWithSecret:
-        """Have events sent to a URL; the answer alone shows the secret."""
+        """Send events to a URL; only this answer shows the secret."""
         return self._http.json("POST", "/v1/webhooks", json=body, idempotency_key=idempotency_key)
 
     def list_webhooks(self, *, limit: int | None = None, after: str | None = None, cursor: str | None = None) -> types.WebhookList:
@@ -332,7 +332,7 @@ class Api:
         return self._http.json("GET", "/v1/webhooks/signing_secret")
 
     def rotate_signing_secret(self, *, idempotency_key: str | None = None) -> types.SigningSecret:
-        """A new secret for callback_urls; the former one signs along for 24 hours."""
+        """A new secret for callback_urls; the former one also signs for 24 hours."""
         return self._http.json("POST", "/v1/webhooks/signing_secret/rotate", idempotency_key=idempotency_key)
 
     def get_webhook(self, id: str) -> types.Webhook:
@@ -348,7 +348,7 @@ class Api:
         return self._http.json("DELETE", f"/v1/webhooks/{quote(id, safe='')}")
 
     def rotate_webhook_secret(self, id: str, *, idempotency_key: str | None = None) -> types.WebhookWithSecret:
-        """A new secret; the former one signs along for 24 hours."""
+        """A new secret; the former one also signs for 24 hours."""
         return self._http.json("POST", f"/v1/webhooks/{quote(id, safe='')}/rotate", idempotency_key=idempotency_key)
 
     def test_webhook(self, id: str, *, idempotency_key: str | None = None) -> types.WebhookDelivery:
@@ -360,7 +360,7 @@ class Api:
         return self._http.json("GET", f"/v1/webhooks/{quote(id, safe='')}/deliveries", query={"limit": limit, "after": after, "cursor": cursor})
 
     def get_usage(self, *, from_: str | None = None, to: str | None = None, interval: Literal["minute", "hour", "day", "month"] | None = None, group_by: Literal["key", "type", "model", "maker", "computer", "status"] | str | None = None, tz: str | None = None, key: str | None = None, type: str | None = None, model: str | None = None, maker: str | None = None, computer: str | None = None, status: str | None = None) -> types.UsageReport:
-        """What was used and what it cost; every answered call and ended minute is in it."""
+        """Usage and its cost; it has every answered call and ended minute."""
         return self._http.json("GET", "/v1/usage", query={"from": from_, "to": to, "interval": interval, "group_by": group_by, "tz": tz, "key": key, "type": type, "model": model, "maker": maker, "computer": computer, "status": status})
 
     def list_logs(self, *, limit: int | None = None, after: str | None = None, cursor: str | None = None, from_: str | None = None, to: str | None = None, key: str | None = None, type: str | None = None, model: str | None = None, computer: str | None = None, status: Literal["ok", "refused", "error", "cancelled", "voided"] | None = None, cost_min: float | None = None, cost_max: float | None = None, tag: str | None = None, request_id: str | None = None, client_request_id: str | None = None) -> types.LogList:
@@ -372,15 +372,15 @@ class Api:
         return self._http.json("GET", f"/v1/logs/{quote(request_id, safe='')}")
 
     def list_statements(self, *, limit: int | None = None, after: str | None = None, cursor: str | None = None) -> types.StatementList:
-        """List the months of your org that have something in them, newest first."""
+        """List the months of your org that have entries, newest first."""
         return self._http.json("GET", "/v1/statements", query={"limit": limit, "after": after, "cursor": cursor})
 
     def get_statement(self, month: str) -> types.Statement:
-        """What a month came to, line by line; two days after its end it never changes again."""
+        """The statement of a month, line by line; it is final two days after the month ends."""
         return self._http.json("GET", f"/v1/statements/{quote(month, safe='')}")
 
     def list_statement_events(self, month: str, line: str, *, limit: int | None = None, after: str | None = None, cursor: str | None = None) -> types.StatementEventList:
-        """The rows of the ledger that a line of a statement is the sum of, in their order."""
+        """The rows of the ledger that a line of a statement sums up, in order."""
         return self._http.json("GET", f"/v1/statements/{quote(month, safe='')}/lines/{quote(line, safe='')}", query={"limit": limit, "after": after, "cursor": cursor})
 
     def create_video(self, body: types.VideosRequest | Mapping[str, Any], *, idempotency_key: str | None = None) -> types.Video:

@@ -74,7 +74,7 @@ class Computer:
         return self._api.start_computer(self.id)
 
     def stop(self) -> ComputerInfo:
-        """Stops the computer and its minutes; /workspace stays."""
+        """Stops the computer and its billing; /workspace stays."""
         return self._api.stop_computer(self.id)
 
     def delete(self) -> None:

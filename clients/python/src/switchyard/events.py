@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class LastId:
-    """Apart from the stream, which Python then closes as soon as nothing refers to it."""
+    """Separate, so that Python closes the stream as soon as nothing refers to it."""
 
     id: str | None = None
 

@@ -13,15 +13,15 @@ from .errors import SwitchyardError
 KEY = "idempotency-key"
 RETRY_DELAY_S_MIN = 0.5
 RETRY_DELAY_S_MAX = 60.0
-#: Between two questions for the answer of the first request under a key, which count in the rate limits.
+#: Between polls for the answer to the first request under a key; polls count in the rate limits.
 ASK_DELAY_S_MAX = 10.0
-#: What a proxy answers when it lost the API.
+#: Statuses of a proxy that lost the API.
 PROXY_FAILED = frozenset({502, 503, 504})
 
 
 class Retries:
     """
-    Every POST that can be sent again and is no stream gets an `Idempotency-Key`, so that it runs once however often it is sent.
+    Every repeatable POST that is not a stream gets an `Idempotency-Key`, so that it runs once however often it is sent.
     It is sent again after a lost connection, and when the answer's `x-should-retry` says that this makes sense.
     After a failure: the seconds to wait before the request is sent again, or None if it is not.
     """

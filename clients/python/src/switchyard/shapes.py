@@ -1,4 +1,4 @@
-"""What computers take and return, beside the API's own types."""
+"""Types of computer calls, beside the API's own."""
 
 from __future__ import annotations
 

@@ -5,14 +5,14 @@ import { dialect } from '../dialects.ts';
 import { logAttempt, logStatus, quantities } from '../log-entry.ts';
 import { chargeLine, defineBookedEvent, nanos } from './define-event.ts';
 
-/** A call that came to its end at the router, whatever the end: one for each, cost 0 where nothing usable came. */
+/** A call ended at the router, whatever the outcome: one event each, cost 0 without a usable answer. */
 const callCompleted = z.object({
   request_id: z.string(),
   org: z.string(),
   key_id: z.string(),
   type: z.string(),
   path: z.string(),
-  /** Of a language model: the shape in which it was called. */
+  /** The API shape in which a language model was called. */
   dialect: dialect.optional(),
   requested_model: z.string(),
   model: z.string().nullable(),
@@ -49,7 +49,7 @@ const callRefused = z.object({
   ...callerContext.shape,
 });
 
-/** The caller never got the answer that `request_id`'s event charges: billing nets it, in either order. */
+/** The caller never got the answer of `request_id`: billing cancels its charge, in either order. */
 const callVoided = z.object({
   request_id: z.string(),
   org: z.string(),
@@ -65,7 +65,7 @@ export const callEventIds = {
 
 export const callEvents = {
   'call.completed': defineBookedEvent({
-    meaning: 'A model call came to its end; it carries the charge.',
+    meaning: 'A model call ended; the event carries the charge.',
     by: 'model-router',
     data: callCompleted,
     shows: [...(['model', 'requested_model', 'status', 'cost_nano', 'latency_ms', 'error_code'] as const)],

@@ -22,7 +22,7 @@ interface FinishedReply {
   tokens: number;
 }
 
-/** Applies `stop` and `max_tokens`. A tool call is sent whole: half of one would be of no use to anybody. */
+/** Applies `stop` and `max_tokens`. A tool call is never cut: part of one is useless. */
 export function finishReply(reply: Reply, request: Pick<ChatRequest, 'stop' | 'maxTokens'>): FinishedReply {
   if (reply.type === 'tool_calls') {
     const calls = reply.calls.map((call) => ({ ...call, id: newToolCallId() }));
@@ -35,7 +35,7 @@ export function finishReply(reply: Reply, request: Pick<ChatRequest, 'stop' | 'm
   return { text, calls: [], finishReason, tokens: countTokens(text) };
 }
 
-/** The answer in one piece. All `n` choices are the same: the same rules read the same text. */
+/** The answer in one piece. All `n` choices are the same: the rules are deterministic. */
 export function chatCompletion(reply: FinishedReply, request: ChatRequest, created: number): unknown {
   const message = {
     role: 'assistant',

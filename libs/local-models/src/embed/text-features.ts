@@ -5,11 +5,11 @@ import { isStopWord, stem, wordsOf } from '../text/words.ts';
 const GRAM_LENGTH_MIN = 3;
 const GRAM_LENGTH_MAX = 5;
 
-// Found by trying on the labelled sentences of embed.test.ts: words decide, pairs and grams refine.
+// Tuned on the labelled sentences of embed.test.ts: words decide, pairs and grams refine.
 const WORD_WEIGHT = 1;
 const PAIR_WEIGHT = 0.4;
 const GRAM_WEIGHT = 0.6;
-/** What a stop word keeps of its weight: without a corpus to count in, this stands for its low idf. */
+/** Share of its weight that a stop word keeps. Stands for its low idf: there is no corpus. */
 const STOP_WORD_SHARE = 0.08;
 
 /** Feature -> weight. Kinds cannot collide: each has its own prefix. Never empty. */
@@ -36,7 +36,7 @@ export function tokenIdFeatures(ids: readonly number[]): Map<string, number> {
   return damped(features);
 }
 
-/** A word's grams weigh together what one of them would, however long it is. */
+/** The grams of a word together have the same norm, whatever its length. */
 function addGrams(features: Map<string, number>, word: string): void {
   const framed = [...`<${word}>`];
   const grams: string[] = [];

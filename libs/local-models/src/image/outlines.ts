@@ -1,4 +1,4 @@
-// Outlines: whether a point of the square from -1 to 1 (y downwards) is inside of a shape.
+// Outlines: whether a point of the square from -1 to 1 (y downwards) is inside a shape.
 
 export type Outline = (u: number, v: number) => boolean;
 

@@ -70,7 +70,7 @@ describe.skipIf(spawnSync('ffmpeg', ['-version']).error)('a rendering', () => {
     [320, 180, 1],
     [480, 854, 3],
     [64, 64, 2],
-  ])('of %s x %s in %s s is as large and as long as asked', async (width, height, duration) => {
+  ])('of %s x %s, %s s, has the requested size and length', async (width, height, duration) => {
     const { format, streams } = probe(await render({ size: { width, height }, duration }));
     expect(Number(format.duration)).toBe(duration);
     expect(streams).toEqual([
@@ -104,7 +104,7 @@ describe.skipIf(spawnSync('ffmpeg', ['-version']).error)('a rendering', () => {
     expect(digest(frameAt(await render({ seed: 1, prompt: 'A green tree' }), 0))).not.toBe(digest(first));
   });
 
-  test('shows the prompt’s words at its foot: white on black', async () => {
+  test('shows its prompt at the bottom: white on black', async () => {
     const frame = frameAt(await render({ size: { width: 640, height: 360 } }), 1);
     const foot = frame.subarray(-640 * 3 * 10);
     const bright = foot.filter((value) => value > 200).length;

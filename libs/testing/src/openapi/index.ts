@@ -1,4 +1,4 @@
-/** Answers held against the OpenAPI document that their own edge serves. */
+/** Compares answers with the OpenAPI document that their edge serves. */
 
 export { SchemaCompiler } from './schema-compiler.ts';
 export { watchAnswers } from './watch-answers.ts';

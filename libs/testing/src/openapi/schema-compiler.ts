@@ -14,7 +14,7 @@ export class SchemaCompiler {
       this.#ajv.addSchema(withOwnIds(schema), `/components/schemas/${name}`);
   }
 
-  /** @throws Error for what is not JSON Schema, and for a reference to an unknown name */
+  /** @throws Error for an invalid schema, and for a reference to an unknown name */
   compile(schema: AnySchemaObject): ValidateFunction {
     const known = this.#validators.get(schema);
     if (known) return known;

@@ -20,7 +20,7 @@ export function watchAnswers(realFetch: typeof fetch): AnswerWatch {
   const looking = new Set<Promise<void>>();
   const checkers = new Map<string, AnswerChecker | null>();
 
-  /** Of the edge at `origin`; null for what is no edge of ours, and undefined where it does not answer just now. */
+  /** Of the edge at `origin`; null if it is not one of our edges, undefined if it does not answer now. */
   const checkerOf = async (origin: string): Promise<AnswerChecker | null | undefined> => {
     const tried = checkers.get(origin);
     if (tried !== undefined) return tried;
@@ -62,10 +62,10 @@ export function watchAnswers(realFetch: typeof fetch): AnswerWatch {
   };
 }
 
-/** Checkers by the text of their document: all edges of a version serve the same, and its schemas take seconds to compile. */
+/** Checkers by document text, which all edges of a version share: its schemas take seconds to compile. */
 const known = new Map<string, AnswerChecker>();
 
-/** @returns null for what is no OpenAPI document */
+/** @returns null if not an OpenAPI document */
 function checkerBy(text: string): AnswerChecker | null {
   const compiled = known.get(text);
   if (compiled) return compiled;

@@ -17,7 +17,7 @@ export interface TestCatalogOptions {
   folder?: string;
 }
 
-/** `acme/chat-1` and its seven sisters. */
+/** `acme/chat-1` and seven others. */
 export function testModels(url: string): CatalogEntry[] {
   const served = (model: string): UpstreamEntry[] => [{ adapter: 'openai-compatible', base_url: url, model }];
   return [
@@ -103,7 +103,7 @@ export function chatModel(
 
 /**
  * Writes the catalog and returns its path. JSON is YAML: nothing more is needed to write it.
- * @throws ZodError when the entries are no catalog.
+ * @throws ZodError for an invalid catalog.
  */
 export async function writeTestCatalog({ url, models = [], folder }: TestCatalogOptions): Promise<string> {
   const replaced = new Set(models.map(({ id }) => id));

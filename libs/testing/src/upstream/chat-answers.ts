@@ -27,7 +27,7 @@ export function completionFor(body: ChatBody, behaviour: Behaviour): Record<stri
   };
 }
 
-/** The chunks of the same answer; the usage chunk only where it was asked for, as at OpenAI. */
+/** The chunks of the same answer; the usage chunk only if requested, as at OpenAI. */
 export function* chunksFor(body: ChatBody, behaviour: Behaviour): Generator<Record<string, unknown>> {
   const recorded = recordedFor(body);
   const { id, created, model } = recorded;

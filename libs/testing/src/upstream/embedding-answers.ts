@@ -22,7 +22,7 @@ export function embeddingsFor(body: EmbeddingsBody, behaviour: Behaviour): Recor
   return { object, data, model, ...(behaviour.noUsage ? {} : { usage }) };
 }
 
-/** The recorded numbers turned by the input's place and repeated up to the dimensions asked for. */
+/** The recorded numbers rotated by the input's index and repeated to the requested dimensions. */
 function vectorFor(index: number, dimensions: number | undefined): number[] {
   const recorded = FIXTURES.embeddings.data[0]?.embedding ?? [];
   const length = dimensions ?? recorded.length;

@@ -17,7 +17,7 @@ export interface UpstreamRequest {
   /** Alternating names and values, unchanged. */
   rawHeaders: string[];
   body: Buffer;
-  /** The body parsed; null when it is no JSON object. */
+  /** The body parsed; null if not a JSON object. */
   json: Record<string, unknown> | null;
   /** The requested model, from JSON or from a form. */
   model: string;
@@ -197,7 +197,7 @@ function sendFault(response: ServerResponse, fault: string): void {
   sendJson(response, /^\d+$/.test(fault) ? Number(fault) : 400, body);
 }
 
-/** Its field `model`, which stands before the file. */
+/** The field `model`, which precedes the file. */
 function modelOfForm(body: Buffer): string {
   const head = body.toString('latin1', 0, FORM_HEAD_BYTES);
   return /name="model"\r\n\r\n([^\r]*)\r\n/.exec(head)?.[1] ?? '';

@@ -1,4 +1,4 @@
-// The form of a key, to create one or to change it. It sends only what differs from what the key has.
+// The form of a key, to create one or to change it. It sends only changed fields.
 import { Checkbox, Group, NativeSelect, NumberInput, SimpleGrid, TextInput } from '@mantine/core';
 import {
   ALL_PERMISSIONS,
@@ -74,7 +74,7 @@ export function KeyForm({ changed, save }: KeyFormProps) {
           decimalScale={9}
         />
         <NativeSelect
-          label="In each"
+          label="Per"
           data={[...LIMIT_INTERVALS]}
           value={fields.interval}
           onChange={(event) => set({ interval: event.currentTarget.value })}
@@ -101,7 +101,7 @@ export function KeyForm({ changed, save }: KeyFormProps) {
       />
       <TextInput
         label="Tags"
-        description="Of each of its calls and computers: team=search, user=42"
+        description="For all its calls and computers: team=search, user=42"
         value={fields.tags}
         onChange={(event) => set({ tags: event.currentTarget.value })}
       />

@@ -40,12 +40,12 @@ export default function Log({ id }: { id: string }) {
               <Figure name="Cost" hint={entry.basis === null ? undefined : BASIS[entry.basis]}>
                 <span data-testid="log-cost">{dollars(entry.cost)}</span>
               </Figure>
-              <Figure name="Whole answer">{milliseconds(entry.latency_ms)}</Figure>
+              <Figure name="Total time">{milliseconds(entry.latency_ms)}</Figure>
               <Figure name="First byte">{milliseconds(entry.first_byte_ms)}</Figure>
               <Figure
                 name="Model"
                 hint={
-                  entry.model === entry.requested_model ? undefined : `asked for: ${entry.requested_model}`
+                  entry.model === entry.requested_model ? undefined : `requested: ${entry.requested_model}`
                 }
               >
                 <Text size="sm" component="span">

@@ -44,7 +44,7 @@ export function hashOfKey(authorization: string | undefined): string {
   return hash('sha256', key);
 }
 
-/** For a link, which names a key by hash without containing it. Throws as `authenticator`. */
+/** Authenticates by hash; a link names its key by hash only. Throws as `authenticator`. */
 export function hashAuthenticator({ keys, orgs, now }: AuthenticateOptions): AuthenticateHash {
   const ofActiveOrg = (key: KeyRecord): KeyRecord | Promise<KeyRecord> => {
     const accept = (org: OrgRecord | null) => {

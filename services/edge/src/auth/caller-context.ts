@@ -17,7 +17,7 @@ const PRINTABLE = new RegExp(`^[\\x20-\\x7e]{1,${CLIENT_REQUEST_ID_LENGTH_MAX}}$
 const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /**
- * @returns the fields that are there. A `traceparent` that is not valid is ignored, as W3C Trace Context asks.
+ * @returns the fields that are set. An invalid `traceparent` is ignored, as W3C Trace Context asks.
  * @throws ServiceError `invalid_request` naming the header
  */
 export function callerContextOf(headers: IncomingHttpHeaders, { metadata }: KeyRecord): CallerContext {
@@ -33,7 +33,7 @@ export function callerContextOf(headers: IncomingHttpHeaders, { metadata }: KeyR
 }
 
 /**
- * @param first tags that lose where both have a name
+ * @param first tags that lose if both have a name
  * @param param names the origin of `first` in an error
  * @throws ServiceError `invalid_request`
  */

@@ -9,7 +9,7 @@ import { KeysByHash } from './keys-by-hash.ts';
 
 const ORG = 'org_a';
 const STORM_MS = 200;
-/** Twice what one question in 5 ms makes. */
+/** Twice the count at one per 5 ms. */
 const QUESTIONS_MAX = (2 * STORM_MS) / 5;
 
 let nats: TestServer;

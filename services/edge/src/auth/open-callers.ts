@@ -1,4 +1,4 @@
-// Who may call: mirrors of keys and orgs, sessions of the console, and what is open under each key.
+// Authentication state: mirrors of keys and orgs, console sessions, and open relays of each key.
 import { type Bus, mirrorBucket, openBucket } from '@switchyard/bus';
 import type { Clock } from '@switchyard/service';
 import { Sessions } from '../session/sessions.ts';

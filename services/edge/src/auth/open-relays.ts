@@ -8,14 +8,14 @@ export interface Revocable {
   revoke(reason: ServiceError): void;
 }
 
-/** A key, from `KeysByHash` with the one secret that its caller uses; without secrets: what lasts as long as an org. */
+/** A key with the one secret that its caller uses (`KeysByHash`); without secrets: an org (`whileOrgHolds`). */
 export type CallerKey = Pick<KeyRecord, 'id' | 'org' | 'expires_at' | 'secrets'>;
 
 interface OpenUnderSecret {
-  /** As it is now. */
+  /** Up to date. */
   key: CallerKey;
   readonly relays: Set<Revocable>;
-  /** Cancels the timer of the end. */
+  /** Cancels the end timer. */
   cancel: () => void;
 }
 
@@ -36,8 +36,8 @@ export class OpenRelays {
   }
 
   /**
-   * Ends the relay at once if its secret ended after it was authenticated: a body may take minutes to arrive, and a request
-   * may wait for its turn.
+   * Ends the relay at once if its secret ended since it was authenticated: a body may take minutes to arrive, and a
+   * request may wait for its turn.
    * @returns a function that removes the relay when it ends by itself; it may be called repeatedly
    */
   add(key: CallerKey, relay: Revocable): () => void {

@@ -1,5 +1,5 @@
 // Tokens that carry their content until they expire, signed by HMAC-SHA-256. The purpose is signed too, so that a token
-// of one purpose is none of another.
+// of one purpose is invalid for others.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from '@switchyard/contracts';
 import { z } from 'zod';

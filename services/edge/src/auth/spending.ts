@@ -45,7 +45,7 @@ export class Spending {
   }
 
   /**
-   * The members of a head on the bus that every request which is charged has.
+   * The members that the bus head of every charged request has.
    * @param now milliseconds since the epoch
    * @throws ServiceError `service_unavailable`
    */

@@ -97,7 +97,7 @@ test('a request that is refused after its body arrived leaves its Idempotency-Ke
   edge.clock.advance(LOOK_EVERY_MS);
   await expect.poll(() => edge.metrics()).toMatch(/switchyard_edge_unbooked_share 0\.[5-9]/);
   socket.write('}');
-  expect((await socket.toArray()).join('')).toContain('nearly full');
+  expect((await socket.toArray()).join('')).toContain('wait for billing');
   expect(await reserved.entries()).toHaveLength(0);
   await edge.bus.jsm.streams.delete(EVENTS_STREAM);
   await ensureEventsStream(edge.bus);

@@ -58,12 +58,12 @@ export class BookingGate {
     if (this.#share >= UNBOOKED_SHARE_MAX)
       throw new ServiceError(
         'service_unavailable',
-        'Charges wait for billing and their store is nearly full. Retry later; nothing was charged.',
+        'Too many charges wait for billing. Retry later; nothing was charged.',
         { retryAfterS: UNBOOKED_RETRY_AFTER_S },
       );
   }
 
-  /** Lets a model call begin, which stores usage: it may be the only one that tries. Call it once per call. @throws as `check` */
+  /** Admits a model call; call it once. While usage may not be stored, one call at a time tries. @throws as `check` */
   admit(): void {
     this.check();
     this.#deps.bus.admitBillable();
@@ -81,7 +81,7 @@ export class BookingGate {
     if (isShut && !wasShut)
       logger.error(
         { alarm: 'events_not_booked', share: this.#share },
-        'billing is away for too long: billable work is refused until it has booked',
+        'too many events wait for billing: billable work is refused until it books',
       );
     else if (wasShut && !isShut) logger.info({ share: this.#share }, 'billable work is accepted again');
   }

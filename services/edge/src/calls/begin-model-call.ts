@@ -1,4 +1,4 @@
-// What every call of a model begins with: its models, and the part of its head that is the same for all types.
+// The start of every model call: its models, and the part of its head that is the same for all types.
 import type { KeyRecord, ModelCallHead } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyRequest } from 'fastify';
@@ -12,7 +12,7 @@ export interface AskedModels {
 type CommonHead = Omit<ModelCallHead, 'stream' | 'include_usage' | 'params'> & { body_bytes: number };
 
 /**
- * Notes the models at the request, for its log row and its kept answer.
+ * Sets the models on the request, for its log row and its kept answer.
  * @throws ServiceError `model_not_allowed`, `service_unavailable`
  */
 export async function beginModelCall(

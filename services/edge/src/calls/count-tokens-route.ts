@@ -1,4 +1,4 @@
-// POST /v1/messages/count_tokens: Anthropic's count of input tokens. It is free, and asks no upstream.
+// POST /v1/messages/count_tokens: Anthropic's count of input tokens. It is free and calls no upstream.
 import { requestWhole } from '@switchyard/bus';
 import {
   COUNT_TOKENS_SUBJECT,

@@ -1,5 +1,5 @@
-// Sends the creation of a computer as server-sent events. A client that disconnects does not stop the creation, as
-// without a stream.
+// Sends the creation of a computer as server-sent events. A client that disconnects does not stop the creation,
+// streamed or not.
 import { type Bus, openReply, type Reply } from '@switchyard/bus';
 import {
   CREATION_STREAM_SUBJECT,
@@ -38,7 +38,7 @@ export async function streamCreation(
   }
 }
 
-/** Resolves with the computer. To a slow client only the latest progress is sent; older progress is dropped. */
+/** Resolves with the computer. Progress that arrives while the client is slow to read is dropped. */
 async function relay({ head, body, end }: Reply, events: EventStream<CreationEvent>) {
   const { computer_id } = creationHead.parse(head);
   for await (const line of linesOf(body)) {

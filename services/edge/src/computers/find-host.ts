@@ -13,7 +13,7 @@ import {
 } from '@switchyard/contracts';
 import { remember } from '@switchyard/service';
 
-/** Computers whose host is cached, most recent first; one takes about 100 bytes. */
+/** Computers whose host is cached; one takes about 100 bytes. */
 const REMEMBERED_MAX = 20_000;
 
 interface FindHostOptions {

@@ -43,7 +43,7 @@ export async function forwardRequest(
       );
     });
     if (upgrade || hasNoBody(request)) outgoing.end();
-    else request.raw.pipe(outgoing); // an error while sending surfaces in the answer
+    else request.raw.pipe(outgoing); // an error while sending rejects `answered`
     const answer = await answered.promise;
     const { status, reason } = statusOf(answer);
     // Write the head before hijacking: after it, Fastify would swallow the error of an invalid head.

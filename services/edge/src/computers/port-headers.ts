@@ -122,7 +122,7 @@ export const ANY_ORIGIN: HeaderPairs = [
   ['Cross-Origin-Resource-Policy', 'cross-origin'],
 ];
 
-/** Rewrites a redirect of the server to itself to its address as seen from outside, unless the server knows its prefix. */
+/** Rewrites a server's redirect to itself to its outside address, unless the server knows its prefix. */
 function locationOut(location: string, port: number, prefix: string): string {
   const own = new RegExp(`^https?://(localhost|127\\.0\\.0\\.1|\\[::1\\]):${port}(?=/|$)`);
   const path = location.replace(own, '');

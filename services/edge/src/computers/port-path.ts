@@ -3,15 +3,15 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ANY_ORIGIN } from './port-headers.ts';
 
-/** The URL of a request to a port or link, up to the slash where the path of the server inside begins; that path. */
+/** A request URL to a port or link, up to the slash before the path of the server inside; then that path. */
 const PATH_INSIDE = /^((?:https?:\/\/[^/?]*)?\/v1\/(?:computers\/[^/?]+\/ports|links)\/[^/?]+\/)[^?]*/;
 
-/** Leaves the path of the server inside out of the routing, which refuses what UTF-8 does not encode, such as `%E9`. */
+/** Leaves the path of the server inside out of the routing, which refuses invalid UTF-8, such as `%E9`. */
 export function routedUrl({ url = '/' }: IncomingMessage): string {
   return url.replace(PATH_INSIDE, '$1');
 }
 
-/** The request target as received; of an absolute URL, which proxy clients send, the part after the host. */
+/** The request target; for an absolute URL, which proxy clients send, the part after the host. */
 export function targetOf({ originalUrl }: FastifyRequest): string {
   return originalUrl.replace(/^https?:\/\/[^/?]*/i, '');
 }

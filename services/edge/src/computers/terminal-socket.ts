@@ -10,11 +10,11 @@ import type { CallStream } from './call-stream.ts';
 
 /** Maximum bytes of one client message: a long paste. */
 const MESSAGE_BYTES_MAX = 1024 * 1024;
-/** Keys in one line to the computer: longer pastes go in several, so that its host holds little of them. */
+/** Bytes of keys in one line to the computer. Longer pastes take several: its host buffers little. */
 const KEYS_BYTES_MAX = 16 * 1024;
 /**
- * A client from which nothing arrives between two pings is disconnected, unless it is the shell that does not read. Pings
- * also keep proxies from closing.
+ * A client that sends nothing between two pings is disconnected, unless it waits for a slow shell. Pings also keep
+ * proxies from closing the connection.
  */
 const PING_MS = 30_000;
 const CLOSE = { normal: 1000, invalid: 1007, failed: 1011 } as const;
@@ -60,9 +60,9 @@ export async function serveTerminal(
 
 function take(socket: WebSocket, terminal: CallStream, data: RawData, isBinary: boolean): void {
   const bytes = Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data as Buffer);
-  let goesOn = true;
+  let hasRoom = true;
   const put = (input: TerminalInput) => {
-    goesOn = terminal.write(`${JSON.stringify(input)}\n`);
+    hasRoom = terminal.write(`${JSON.stringify(input)}\n`);
   };
   if (isBinary)
     for (let at = 0; at < bytes.length; at += KEYS_BYTES_MAX)
@@ -73,7 +73,7 @@ function take(socket: WebSocket, terminal: CallStream, data: RawData, isBinary: 
       return socket.close(CLOSE.invalid, 'Invalid text message. Send {"type":"resize","cols":80,"rows":24}.');
     put({ cols: message.cols, rows: message.rows });
   }
-  if (goesOn || terminal.destroyed) return;
+  if (hasRoom || terminal.destroyed) return;
   socket.pause();
   terminal.once('drain', () => socket.resume());
 }
@@ -111,7 +111,7 @@ function ping(socket: WebSocket, clock: Clock): () => void {
   };
   socket.on('pong', heard).on('message', heard);
   const beat = () => {
-    const isUnread = socket.isPaused; // with the pong of the client, which may be alive
+    const isUnread = socket.isPaused; // its pong may be unread, too
     if (!isAlive && !isUnread) return socket.terminate();
     isAlive = isUnread;
     socket.ping();

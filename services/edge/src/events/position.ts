@@ -9,7 +9,7 @@ export function formatPosition({ EVENTS, REFUSALS }: Position): string {
 }
 
 /**
- * Reads a position. A part that is missing, or lies after `now`, is as in `now`; 0 alone means both.
+ * Reads a position. A part that is missing or after `now` becomes that of `now`; 0 alone sets both.
  * @param text matches EVENT_POSITION; undefined: now
  */
 export function parsePosition(text: string | undefined, now: Position): Position {

@@ -1,5 +1,5 @@
-// One event stream: what happened since its position, then what happens. Each stream of events has a consumer of its own,
-// which NATS filters by org and type. It waits while the client reads slowly.
+// One event stream: past events since its position, then new ones. Each stream of events has its own consumer, which
+// NATS filters by org and type. It waits while the client reads slowly.
 import { once } from 'node:events';
 import { type Bus, lastSequence, openEventReader } from '@switchyard/bus';
 import {
@@ -22,7 +22,7 @@ interface SendEventsDeps {
   readonly clock: Clock;
 }
 
-interface EventStreamWish extends EventStreamQuery {
+interface AskedEvents extends EventStreamQuery {
   readonly org: string;
   /** Aborted when the client disconnects, its key becomes invalid or the edge drains. */
   readonly signal: AbortSignal;
@@ -31,11 +31,11 @@ interface EventStreamWish extends EventStreamQuery {
 /** @throws ServiceError until the stream begins; afterwards the last event has the error. */
 export async function sendEvents(
   { bus, clock }: SendEventsDeps,
-  wish: EventStreamWish,
+  asked: AskedEvents,
   reply: FastifyReply,
 ): Promise<void> {
-  const { signal } = wish;
-  const position = parsePosition(wish.since, await lastPosition(bus));
+  const { signal } = asked;
+  const position = parsePosition(asked.since, await lastPosition(bus));
   const events = new EventStream<StreamedEvent>(reply, clock);
   const over = new AbortController();
   try {
@@ -43,10 +43,10 @@ export async function sendEvents(
     events.raw.write(`id: ${formatPosition(position)}\n\n`); // a client that reconnects before the first event misses none
     await Promise.race([
       once(signal, 'abort', { signal: over.signal }),
-      ...EVENT_STREAMS.map((source) => follow(bus, source, { wish, events, position, over: over.signal })),
+      ...EVENT_STREAMS.map((source) => follow(bus, source, { asked, events, position, over: over.signal })),
     ]);
     signal.throwIfAborted();
-    throw new ServiceError('service_unavailable', 'The events ended. Connect again with Last-Event-ID.');
+    throw new ServiceError('service_unavailable', 'The stream ended. Reconnect with Last-Event-ID.');
   } catch (thrown) {
     events.fail(thrown);
   } finally {
@@ -60,9 +60,9 @@ async function lastPosition(bus: Bus): Promise<Position> {
 }
 
 interface Following {
-  readonly wish: EventStreamWish;
+  readonly asked: AskedEvents;
   readonly events: EventStream<StreamedEvent>;
-  /** Of what was sent, over both streams. */
+  /** Of the last events sent, per stream. */
   readonly position: Position;
   /** Aborted when the event stream has ended. */
   readonly over: AbortSignal;
@@ -72,9 +72,9 @@ interface Following {
 async function follow(
   bus: Bus,
   { stream, suffix }: (typeof EVENT_STREAMS)[number],
-  { wish, events, position, over }: Following,
+  { asked, events, position, over }: Following,
 ): Promise<void> {
-  const subjects = eventSubjects(wish.org, wish.type ?? ['*'], suffix);
+  const subjects = eventSubjects(asked.org, asked.type ?? ['*'], suffix);
   const reader = await openEventReader(bus, { stream, subjects, after: position[stream] });
   over.addEventListener('abort', () => reader.stop());
   if (over.aborted) return reader.stop();
@@ -82,12 +82,12 @@ async function follow(
     if (over.aborted) return;
     position[stream] = message.sequence;
     const event = message.event();
-    if (!event || !isWanted(wish, event)) continue;
+    if (!event || !isAsked(asked, event)) continue;
     if (!events.send(toStreamedEvent(event), formatPosition(position))) await drained(events.raw);
   }
 }
 
-function isWanted({ key, computer }: EventStreamQuery, { data }: Event): boolean {
+function isAsked({ key, computer }: EventStreamQuery, { data }: Event): boolean {
   const { key_id, computer_id } = data as { key_id?: string; computer_id?: string | null };
   return (key === undefined || key_id === key) && (computer === undefined || computer_id === computer);
 }

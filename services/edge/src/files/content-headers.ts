@@ -1,4 +1,4 @@
-// Headers of a file's bytes. Callers and commands make any content under any name and type, so a file is sent as a
+// Headers of a file's bytes. Callers and commands create content of any name and type, so a file is sent as a
 // download and never displayed: no browser runs it as a page of ours, and no name can end or extend a header.
 import type { ByteRange } from '@switchyard/bus';
 import type { FileObject } from '@switchyard/contracts';

@@ -35,7 +35,7 @@ export interface ArrivingFile {
    * Throws ServiceError `invalid_multipart`, `invalid_request`, `unknown_field`, `body_timeout`.
    */
   readonly content: AsyncIterable<Buffer>;
-  /** What the fields say; complete when the content has ended. */
+  /** The fields' values; complete when the content has ended. */
   trailer(): FileStoreTrailer;
 }
 

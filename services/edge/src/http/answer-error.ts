@@ -13,7 +13,7 @@ export interface AnswerErrorDeps {
   logger: Logger;
 }
 
-/** Any error may be thrown at a request; unknown ones are logged and masked. The route decides the shape of the error. */
+/** Takes any error; unknown ones are logged and masked. The route decides the shape of the answer. */
 export function answerError(
   deps: AnswerErrorDeps,
   request: FastifyRequest,

@@ -28,7 +28,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The caller's key, once known; null on public routes and before the guard. */
     apiKey: KeyRecord | null;
-    /** Of a request that begins charged work; null otherwise, and before the guard. */
+    /** For requests that begin charged work; null otherwise, and before the guard. */
     caller: CallerContext | null;
     startedAt: number;
     /** Models that the answer may come from. */
@@ -44,7 +44,7 @@ const NOT_SERVED: Readonly<Record<string, string>> = {
 };
 
 interface AppDeps extends RegisterRoutesDeps, AnswerErrorDeps {
-  /** Of the whole process; routes that read their bodies themselves use it too. */
+  /** Shared by the process; routes that read their bodies themselves use it too. */
   intake: IntakeDeps;
   upgrades: Upgrades;
   /** The part of a URL that decides the route. */

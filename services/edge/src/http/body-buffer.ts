@@ -41,7 +41,7 @@ export class BodyBuffer {
   }
 
   /**
-   * Decodes base64 in place. Returns false when the text has other characters.
+   * Appends decoded base64. Returns false when the text has other characters.
    * @throws ServiceError `body_too_large`
    */
   appendBase64(text: string): boolean {

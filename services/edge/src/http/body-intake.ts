@@ -8,7 +8,7 @@ import type { ArrivingBodies } from './arriving-bodies.ts';
 import { BODY_MS_MAX, BODY_PACE_BYTES_MIN, BODY_PACE_MS } from './limits.ts';
 import { declaredBytes } from './streamed-body.ts';
 
-/** What all bodies of this process share. */
+/** Shared by all bodies of this process. */
 export interface IntakeDeps {
   /** Memory for large bodies. */
   readonly budget: ByteBudget;
@@ -118,8 +118,8 @@ export class BodyIntake implements HeldBytes {
         }
       };
       /**
-       * A body that needs a place after it began: one of its declared size, or else of the maximum size. With places
-       * that grow with their bodies, all bodies could wait for more room and none would complete.
+       * A body that needs a place after it began gets one of its declared size, or else of the maximum size. If places
+       * grew with their bodies, all bodies could wait for room and none would complete.
        */
       const placed = (piece: Buffer) => () => {
         this.#arrive();
@@ -151,15 +151,15 @@ export class BodyIntake implements HeldBytes {
   }
 
   /** Fails a body that is late, or that has a place and is too slow; returns a function that stops the check. */
-  #watch(came: () => number, fail: (error: ServiceError) => void): () => void {
+  #watch(received: () => number, fail: (error: ServiceError) => void): () => void {
     const { clock } = this.#options;
     const startedAt = clock.monotonic();
-    let before = came();
+    let before = received();
     const look = () => {
       if (clock.monotonic() - startedAt >= BODY_MS_MAX) return fail(tooLate());
-      const isSlow = this.#held !== null && came() - before < BODY_PACE_BYTES_MIN;
+      const isSlow = this.#held !== null && received() - before < BODY_PACE_BYTES_MIN;
       if (isSlow && !this.#raw.isPaused()) return fail(tooSlow());
-      before = came();
+      before = received();
       stop = clock.after(BODY_PACE_MS, look);
     };
     let stop = clock.after(BODY_PACE_MS, look);

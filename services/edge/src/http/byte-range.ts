@@ -16,7 +16,7 @@ export function askedPart({ headers }: FastifyRequest) {
   return { range: readByteRange(headers.range), if_range: headers['if-range']?.toString() ?? null };
 }
 
-/** Headers of content of which any part can be asked for. @param part the part that is sent; null: all */
+/** Headers of content that can be requested in parts. @param part the part that is sent; null: all */
 export function partHeaders(
   mediaType: string,
   bytes: number,

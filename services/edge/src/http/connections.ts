@@ -1,5 +1,5 @@
 // Tracks the answers that each connection waits for. A malformed or late request gets an error only when the client
-// cannot mistake it for a part of another answer. A draining edge closes a connection as soon as no answer is pending on it. A client
+// cannot mistake it for a part of another answer. A draining edge closes connections without pending answers. A client
 // that does not read its answers is disconnected.
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -12,7 +12,7 @@ import type { Upgrades } from './upgrades.ts';
 /** The code of Node's error for a request that did not arrive in time. */
 const TIMEOUT_CODE = 'ERR_HTTP_REQUEST_TIMEOUT';
 
-/** What Node's server reports for a request: no HTTP, a URL and headers of over 16 KiB, or a timeout. */
+/** For errors of Node's server: invalid HTTP, URL and headers over 16 KiB, or a timeout. */
 function refusalOf({ code }: NodeJS.ErrnoException): ServiceError {
   return code === TIMEOUT_CODE
     ? new ServiceError('body_timeout', 'The request did not arrive in time. Send it again, faster.')

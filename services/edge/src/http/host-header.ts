@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify';
 /** A name or an IPv4 address, or an IPv6 address in brackets; with or without a port. */
 const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
 
-/** RFC 9112, section 3.2: one valid header. Only HTTP/1.0 has requests without; Node refuses others. */
+/** RFC 9112, section 3.2: one valid header. Only HTTP/1.0 requests may lack it; Node refuses others. */
 export function hasValidHost({ headers: { host }, rawHeaders }: IncomingMessage): boolean {
   if (host === undefined) return true;
   let count = 0;

@@ -40,7 +40,7 @@ export function sendNotModified(reply: FastifyReply, headers: Record<string, str
 /**
  * @param begin hijacks the answer and sends its head; called with the first bytes, so that an earlier error is an error
  *   answer
- * @param signal cuts an answer that has begun off at once, also while its client reads nothing
+ * @param signal cuts off a begun answer at once, also while its client reads nothing
  * @throws errors of the body before its first bytes; later the connection is cut off, so that a part never looks whole
  */
 export async function pass(

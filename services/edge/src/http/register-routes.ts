@@ -40,8 +40,8 @@ export function registerRoutes(
 }
 
 /**
- * Answers the other methods of each path with 405. A path without parameters stands before those with parameters that
- * it fits, as in OpenAPI: DELETE of /v1/computers/options is not DELETE of a computer with this id.
+ * Answers the other methods of each path with 405. A path without parameters wins over matching paths with
+ * parameters, as in OpenAPI: DELETE of /v1/computers/options is not DELETE of a computer with this id.
  */
 function refuseOtherMethods(app: FastifyInstance, routes: readonly Route[]): void {
   const paths = routes.flatMap((route) => pathPatterns(route).map((url) => ({ route, url })));
@@ -126,7 +126,7 @@ function guardsOf(route: Route, { authenticate, booking }: RegisterRoutesDeps): 
   return { onRequest: [guard], preHandler: route.request?.body ? [guard] : [] };
 }
 
-/** Admits a request whose key has the route's permissions; one for charged work only while that can be charged. */
+/** Admits a request whose key has the route's permissions; charged work only while it can be charged. */
 function guardOf(
   route: Route,
   { authenticate, booking }: Pick<RegisterRoutesDeps, 'authenticate' | 'booking'>,
@@ -171,7 +171,7 @@ function waitsOf(route: Route, { queue }: RegisterRoutesDeps): Hooks {
     : { onRequest: [begin, openCall], preHandler: [] };
 }
 
-/** The paths as the router writes them. */
+/** The paths in the router's notation. */
 function pathPatterns({ path, restParam, restOptional }: Route): string[] {
   const paths = restParam === undefined ? [path] : [path.replace(`{${restParam}}`, '*')];
   if (restOptional) paths.push(path.replace(`/{${restParam}}`, ''));

@@ -1,4 +1,4 @@
-// Detects the end of a request: for what counts while it is open, and for work that only its client needs.
+// Detects the end of a request: for counts of open requests, and for work that only its client needs.
 import { ServiceError } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 

@@ -7,7 +7,7 @@ export interface RouteDescription {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
   /** In OpenAPI's notation: /v1/keys/{id}. */
   path: string;
-  /** Its name in the OpenAPI document, which generators give to its function. Operational routes have none. */
+  /** Its name in the OpenAPI document; generators name functions after it. Operational routes have none. */
   operationId?: string;
   /** The path's last parameter, if it takes the rest of the path with all slashes, since an id may contain some. */
   restParam?: string;
@@ -63,7 +63,7 @@ export interface RouteDescription {
   errors?: readonly ErrorCode[];
 }
 
-/** Of routes that send a file: whole, in parts, or not again. */
+/** For routes that send a file: whole, in parts, or as 304. */
 export const CONTENT_RESPONSE = {
   status: 200,
   description: 'The content',

@@ -8,7 +8,7 @@ interface HttpError {
   body: string;
 }
 
-/** What the route says about its errors. */
+/** The route's options for its errors. */
 export interface ErrorOptions {
   repeatable?: boolean | undefined;
   dialect?: Dialect | undefined;

@@ -1,4 +1,4 @@
-// Streams a body of any type on, piece by piece. Nothing is buffered here, so a slow reader slows the client.
+// Passes on a body of any type, piece by piece. Nothing is buffered here, so a slow reader slows the client.
 import type { IncomingMessage } from 'node:http';
 import { ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';

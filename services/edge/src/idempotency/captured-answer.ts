@@ -17,7 +17,7 @@ interface AnswerKeeper {
   write(piece: Buffer): boolean;
   /** Runs before the answer ends; must not throw. */
   end(head: CapturedHead): Promise<void>;
-  /** The edge gave the answer up; `end` may follow nevertheless. */
+  /** The edge gave up the answer; `end` may still follow. */
   onDestroy(): void;
 }
 

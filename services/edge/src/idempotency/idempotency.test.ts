@@ -131,7 +131,7 @@ test('a call is settled once its answer is kept, although its client reads slowl
   await expect.poll(async () => (await post(id)).json.n).toBe(1);
   const folder = join(first.folder, 'journal');
   const journal = async () => {
-    const files = (await readdir(folder)).filter((name) => name.endsWith('.ndjson')); // beside them lie pipes
+    const files = (await readdir(folder)).filter((name) => name.endsWith('.ndjson')); // pipes lie beside them
     return (await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')))).join('');
   };
   await expect.poll(journal).toContain(`-${calls[0]}\n`);
@@ -202,7 +202,7 @@ test('a repeat during the first request gets 409 and may retry; then it gets the
   expect(calls).toHaveLength(1);
 });
 
-test('of twenty concurrent requests over two edges one runs', async () => {
+test('one of twenty concurrent requests over two edges runs', async () => {
   const id = randomUUID();
   const all = await Promise.all(
     Array.from({ length: 20 }, (_, n) => post(id, { edge: n % 2 === 0 ? first : second })),

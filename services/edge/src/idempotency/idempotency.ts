@@ -44,7 +44,7 @@ class IdempotentRun {
   isForgotten = false;
   wasInterrupted = false;
   streams = false;
-  /** Of the first request under the key; it runs until its answer has ended. */
+  /** For a key's first request; it runs until its answer has ended. */
   begun: BegunRun | null = null;
   onKept = () => {};
 
@@ -71,7 +71,7 @@ class IdempotentRun {
     this.isForgotten = true;
   }
 
-  /** Work that had begun ended before its result, such as with its API key: a repeat must not run it again. */
+  /** Begun work ended without a result, for example with its API key: a repeat must not run it again. */
   interrupted(): void {
     this.wasInterrupted = true;
   }

@@ -65,7 +65,7 @@ export function multipartDigest(contentType: string): MultipartDigest | null {
   };
 }
 
-/** Puts its length before each text, so that different lists of parts never give the same bytes. */
+/** Adds each text after its length, so that different lists of parts never give the same bytes. */
 function addPart(whole: Hash, texts: string[]): void {
   for (const text of texts) whole.update(`${Buffer.byteLength(text)}:${text},`);
 }

@@ -13,9 +13,9 @@ import {
 import type { Clock, Logger } from '@switchyard/service';
 
 const HOUR_MS = 3_600_000;
-/** What one org may have at most, of what the store has left: a few orgs cannot fill it for all. */
+/** Maximum share of the store's free space for one org: a few orgs cannot fill it for all. */
 const STORE_LEFT_SHARE_MAX = 1 / 2;
-/** How old the count of what the store has left may be. */
+/** Maximum age of the known free space of the store. */
 export const STORE_LOOK_EVERY_MS = 5_000;
 
 interface OrgQuotaOptions {
@@ -49,7 +49,7 @@ interface OrgCount {
 export class OrgQuota {
   readonly #deps: OrgQuotaOptions;
   readonly #bytesMax: number;
-  /** What the store had left at the last look. */
+  /** Free space of the store at the last look. */
   #bytesLeft = Number.POSITIVE_INFINITY;
   #lookedAt = Number.NEGATIVE_INFINITY;
   readonly #orgs = new Map<string, OrgCount>();
@@ -95,7 +95,7 @@ export class OrgQuota {
     await Promise.all([...this.#orgs.values()].map(({ writing }) => writing));
   }
 
-  /** Requests that come meanwhile use the last count, and so does everything when the store does not answer. */
+  /** Requests that arrive meanwhile use the last count, and so do all when the store does not answer. */
   async #lookAtStore(): Promise<void> {
     const { clock, bytesLeft, logger } = this.#deps;
     if (clock.monotonic() - this.#lookedAt < STORE_LOOK_EVERY_MS) return;
@@ -103,7 +103,7 @@ export class OrgQuota {
     try {
       this.#bytesLeft = await bytesLeft();
     } catch (error) {
-      logger.warn({ err: error }, 'what the store of kept answers has left could not be counted');
+      logger.warn({ err: error }, 'the free space for kept answers could not be read');
     }
   }
 

@@ -25,7 +25,7 @@ import { TOOL_MS_MAX, type Tool, type ToolResult } from './tool.ts';
 
 const INFO = { name: 'switchyard', title: 'Switchyard', version: '1' };
 const INSTRUCTIONS =
-  'Rents Linux computers by the minute and calls AI models. Every result has its cost in US dollars; a running computer costs until it is stopped or deleted.';
+  'Rents Linux computers by the minute and calls AI models. Every result has its cost in US dollars; a running computer is charged until stopped or deleted.';
 const TOOLS: readonly Tool[] = [...COMPUTER_TOOLS, ...MODEL_TOOLS];
 const DESCRIPTIONS = TOOLS.map((tool) => ({ permission: tool.permission, description: describeTool(tool) }));
 /** Shared, since each new one compiles the meta-schema; no tool asks the client for input. */

@@ -1,4 +1,4 @@
-// Tools for computers: their life, commands, files of /workspace, and the desktop.
+// Tools for computers: lifecycle, commands, files of /workspace, and the desktop.
 import {
   createComputerRequest,
   createLinkRequest,
@@ -29,7 +29,7 @@ const DESKTOP_COMMAND_S = 30;
 const TYPED_CHARACTERS_MAX = 2_000;
 const KEYS_LENGTH_MAX = 100;
 const FAILURE_CHARACTERS_MAX = 2_000;
-/** Of the line that says where a part of a text goes on. */
+/** Length of the line that names the next offset. */
 const CONTINUATION_CHARACTERS_MAX = 100;
 /** JPEG, since a large PNG in base64 exceeds the output of a command. */
 const SCREENSHOT =
@@ -124,7 +124,7 @@ const WORK: readonly Tool[] = [
   tool({
     ...write,
     name: 'write_file',
-    description: 'Write a text file in /workspace of a running computer, in place of what was there.',
+    description: 'Write a text file in /workspace of a running computer, replacing any existing one.',
     destructive: true,
     input: computer.extend({
       path: workspaceWriteQuery.shape.path,
@@ -243,9 +243,9 @@ const DESKTOP: readonly Tool[] = [
     input: computer.extend({
       keys: z
         .string()
-        .regex(/^[A-Za-z0-9_]+(\+[A-Za-z0-9_]+)*$/, 'is of the form ctrl+l')
+        .regex(/^[A-Za-z0-9_]+(\+[A-Za-z0-9_]+)*$/, 'must look like ctrl+l')
         .max(KEYS_LENGTH_MAX)
-        .describe('Names of X11, joined by +: Return, ctrl+l, alt+Tab, Page_Down'),
+        .describe('X11 key names, joined by +: Return, ctrl+l, alt+Tab, Page_Down'),
     }),
     run: ({ computer_id, keys }, api) =>
       desktopInput(api, computer_id, { command: `xdotool key ${keys}` }, refuseUnknownKeys),

@@ -30,7 +30,7 @@ const store = z
   .default(false)
   .describe('Also keep the result for a day as a stored file, for copy_file_to_computer or transcribe_audio');
 
-/** A field of the API that may be left out. Its `null` is left out too: not every client knows it. */
+/** An optional field of the API, without its `null`, which not every client supports. */
 function optional<S extends z.ZodType>(field: z.ZodOptional<z.ZodNullable<S>>) {
   return field
     .unwrap()
@@ -154,7 +154,7 @@ const MEDIA: readonly Tool[] = [
   }),
   tool({
     name: 'transcribe_audio',
-    description: 'Write down the speech of a stored sound file.',
+    description: 'Transcribe a stored audio file.',
     permission: PERMISSION,
     input: z.strictObject({
       model,
@@ -178,7 +178,7 @@ const MEDIA: readonly Tool[] = [
   }),
   tool({
     name: 'create_video',
-    description: 'Start a video, charged at once and in full; get_video has it a while later.',
+    description: 'Start a video job, charged at once and in full; poll it with get_video.',
     permission: PERMISSION,
     input: z.strictObject({
       ...{ model, prompt: video.prompt, duration: video.duration, resolution: optional(video.resolution) },
@@ -192,7 +192,7 @@ const MEDIA: readonly Tool[] = [
   }),
   tool({
     name: 'get_video',
-    description: 'A video as it stands: its status and, when completed, a URL that needs no key for an hour.',
+    description: 'Get a video job: its status and, when completed, a URL that needs no key for an hour.',
     permission: PERMISSION,
     readOnly: true,
     input: z.strictObject({ video_id: z.string().min(1).describe('Id of the video') }),

@@ -55,7 +55,7 @@ export class OwnApi {
     return this.send('POST', path, jsonBody(JSON.stringify(body)));
   }
 
-  /** Sends a JSON body as it is made. */
+  /** As `json`, with a streamed body. */
   // biome-ignore lint/suspicious/noExplicitAny: as above
   async jsonStream(path: string, body: AsyncIterable<string>): Promise<any> {
     return this.#read('POST', path, jsonBody(Readable.from(body, { objectMode: false })));

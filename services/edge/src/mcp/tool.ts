@@ -9,7 +9,7 @@ export const MESSAGE_BYTES_MAX = 1024 * 1024;
 export const TEXT_CHARACTERS_MAX = 64 * 1024;
 /** Bytes of an image or a sound in a result; a larger one becomes a stored file, if it can be stored. */
 export const MEDIA_BYTES_MAX = 1024 * 1024;
-/** Bytes of media that are returned all the same when they cannot be stored. */
+/** Bytes of media that are returned anyway when they cannot be stored. */
 export const UNSTORED_MEDIA_BYTES_MAX = 8 * 1024 * 1024;
 /** Seconds that results are kept as stored files. */
 export const STORED_SECONDS = 86_400;
@@ -27,7 +27,7 @@ export interface Media {
 export interface ToolResult {
   /** Goes into `structuredContent`. */
   readonly result: object;
-  /** What a language model reads; default: `result` as JSON. */
+  /** Text for the language model; default: `result` as JSON. */
   readonly text?: string;
   /** An image or a sound, shown beside the text. */
   readonly media?: Media | null;

@@ -168,7 +168,7 @@ describe('the OpenAPI document', () => {
     expect(body('POST /v1/rerank')).toEqual(body('POST /v2/rerank'));
   });
 
-  test('tells the shape of every event of a stream', () => {
+  test('has the shape of every event of a stream', () => {
     const untyped = operations.flatMap(([name, { responses }]) =>
       Object.values(responses).flatMap(({ content = {} }) => {
         const stream = content['text/event-stream']?.schema;

@@ -92,7 +92,7 @@ function operation(route: RouteDescription, schemas: Schemas): Record<string, un
     ...(request?.body || request?.form || request?.bytes ? { requestBody: requestBody(route, schemas) } : {}),
     responses: {
       ...(route.untouchedBody || response.status === 101
-        ? bytesOfAnother(route)
+        ? opaqueAnswer(route)
         : { [response.status]: success(route, schemas), ...streamBesides(route, schemas) }),
       ...(response.inParts ? { 206: part(route, schemas) } : {}),
       ...(response.tagged ? { 304: NOT_MODIFIED } : {}),
@@ -101,7 +101,7 @@ function operation(route: RouteDescription, schemas: Schemas): Record<string, un
   };
 }
 
-const NOT_MODIFIED = { description: 'It has a tag that `If-None-Match` names', headers: REQUEST_ID_HEADER };
+const NOT_MODIFIED = { description: 'Its tag is in `If-None-Match`', headers: REQUEST_ID_HEADER };
 
 /** All errors that the route can answer: its own, and those of the guard and of reading a body. */
 function codesOf(route: RouteDescription, schemas: Schemas): readonly ErrorCode[] {
@@ -145,8 +145,8 @@ function idempotencyKeyParameter({ response }: RouteDescription, schemas: Schema
     in: 'header',
     required: false,
     description:
-      'A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before' +
-      (response.alsoStreams ? '. A stream is not answered again: its repeat is 409' : ''),
+      'Your name for this request: a repeat within 24 hours is not run, but gets the first answer' +
+      (response.alsoStreams ? '. A repeat of a stream is refused with 409' : ''),
     schema: schemas.inline(idempotencyKey, 'input'),
   };
 }
@@ -192,7 +192,7 @@ function eventStream(
 /**
  * Answers of another server, with any status, or the bytes of an upgraded connection: their content is not described.
  */
-function bytesOfAnother({ response: { status, description } }: RouteDescription) {
+function opaqueAnswer({ response: { status, description } }: RouteDescription) {
   return status === 101
     ? { 101: { description, headers: REQUEST_ID_HEADER } }
     : { default: { description, headers: REQUEST_ID_HEADER } };
@@ -203,7 +203,7 @@ function part(route: RouteDescription, schemas: Schemas) {
   const { headers, ...rest } = success(route, schemas);
   return {
     ...rest,
-    description: 'The part of it that `Range` asked for',
+    description: 'The part that `Range` requested',
     headers: { ...headers, 'Content-Range': range },
   };
 }
@@ -259,7 +259,7 @@ function parametersOf(
   }));
 }
 
-/** Who may: OpenAPI 3.1 allows the names of roles, here permissions, for any kind of scheme. */
+/** OpenAPI 3.1 allows the names of roles, here permissions, for any kind of scheme. */
 function securityOf(route: RouteDescription): object[] {
   return route.permission === 'public' ? [] : [{ key: permissionsOf(route) }];
 }
@@ -272,6 +272,6 @@ function repeatNote({ repeatable }: RouteDescription): string {
 function permissionNote(route: RouteDescription): string {
   if (route.permission === 'public') return 'Needs no key.';
   const needed = permissionsOf(route).map((permission) => `\`${permission}\``);
-  if (needed.length === 0) return 'Any valid key may.';
+  if (needed.length === 0) return 'Needs a valid key.';
   return `Needs the permission${needed.length > 1 ? 's' : ''} ${needed.join(' and ')}.`;
 }

@@ -18,13 +18,9 @@ export const CALLER_HEADERS = [
     `Tags of the charge, as name=value,name=value (at most ${TAGS_MAX}): Usage groups by one, Logs filter by them`,
     { examples: ['team=search,user=42'] },
   ),
-  header(
-    CLIENT_REQUEST_ID_HEADER,
-    'An id of yours for this request; its event and its line in Logs carry it',
-    {
-      ...{ minLength: 1, maxLength: CLIENT_REQUEST_ID_LENGTH_MAX },
-    },
-  ),
+  header(CLIENT_REQUEST_ID_HEADER, 'Your id for this request; its event and its line in Logs carry it', {
+    ...{ minLength: 1, maxLength: CLIENT_REQUEST_ID_LENGTH_MAX },
+  }),
   header(
     TRACEPARENT_HEADER,
     'The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it',

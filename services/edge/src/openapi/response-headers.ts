@@ -30,8 +30,8 @@ export function costHeader(alwaysThere: boolean): Record<string, HeaderDescripti
   return {
     'X-Service-Cost': {
       description: alwaysThere
-        ? 'What the call costs, in US dollars as a plain decimal'
-        : 'What the call costs, in US dollars as a plain decimal; a stream tells it in its last chunk instead',
+        ? 'Cost of the call in US dollars, a plain decimal'
+        : 'Cost of the call in US dollars, a plain decimal; a stream has it in its last chunk instead',
       ...(alwaysThere ? { required: true } : {}),
       schema: { type: 'string', pattern: '^\\d+(\\.\\d{1,9})?$' },
       example: '0.00000885',
@@ -39,7 +39,7 @@ export function costHeader(alwaysThere: boolean): Record<string, HeaderDescripti
   };
 }
 
-/** On answers to a key that a limit of requests or tokens holds for. */
+/** On answers to a key with a limit of requests or tokens. */
 export const LIMIT_HEADERS: Record<string, HeaderDescription> = {
   'RateLimit-Policy': {
     description: 'The limits of the caller, as in the IETF’s draft: `q` in every `w` seconds',
@@ -47,7 +47,7 @@ export const LIMIT_HEADERS: Record<string, HeaderDescription> = {
     example: '"requests";q=60;w=60',
   },
   RateLimit: {
-    description: 'What is left of them: `r`, and more after `t` seconds',
+    description: '`r` remain of them; more follow after `t` seconds',
     schema: { type: 'string' },
     example: '"requests";r=12;t=30',
   },
@@ -55,14 +55,14 @@ export const LIMIT_HEADERS: Record<string, HeaderDescription> = {
 
 const RETRY_HEADERS: Record<string, HeaderDescription> = {
   'X-Should-Retry': {
-    description: 'Whether a repeat can do good; official clients obey it',
+    description: 'Whether a retry can help; official clients obey it',
     schema: { type: 'string', enum: ['true', 'false'] },
   },
 };
 
 const RETRY_AFTER_HEADER: Record<string, HeaderDescription> = {
   'Retry-After': {
-    description: 'Seconds after which a repeat makes sense, where that is known',
+    description: 'Seconds to wait before a retry, if known',
     schema: { type: 'string', pattern: '^\\d+$' },
     example: '1',
   },

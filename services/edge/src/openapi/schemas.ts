@@ -4,7 +4,7 @@ import * as contracts from '@switchyard/contracts';
 import { z } from 'zod';
 
 type Json = Record<string, unknown>;
-/** What a shape takes (`input`: defaults may be missing) or what it gives. */
+/** Whether a shape is read (`input`: defaults may be missing) or written. */
 type Io = 'input' | 'output';
 
 const PREFIX = '#/components/schemas/';
@@ -92,7 +92,7 @@ function namesOf(exported: Record<string, unknown>): Map<z.ZodType, string> {
   return names;
 }
 
-/** The descriptions of zod's own registry, with ids for the named. */
+/** Zod's own registry of descriptions, with ids of named schemas. */
 function registry(idOf: (schema: z.ZodType) => string | undefined): typeof z.globalRegistry {
   const found = Object.create(z.globalRegistry) as typeof z.globalRegistry;
   found.get = ((schema: z.ZodType) => {

@@ -11,7 +11,7 @@ import { FairQueue } from './fair-queue.ts';
 
 /** Requests that begin in one turn of the event loop. */
 const STARTS_PER_TURN_MAX = 16;
-/** Of the open model calls that one org may have: a call may last for minutes, and others need not wait for it. */
+/** Maximum share of the open calls for one org: calls may last for minutes, and others need not wait for them. */
 const ORG_CALLS_SHARE_MAX = 3 / 4;
 
 interface AdmissionQueueDeps {
@@ -59,7 +59,7 @@ export class AdmissionQueue {
     });
   }
 
-  /** The slot of a start is free in the next turn. */
+  /** Frees the slot of the start in the next turn. */
   #begins(org: string): void {
     this.#begunInTurn.push(org);
     if (this.#begunInTurn.length > 1) return;

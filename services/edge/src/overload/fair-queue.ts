@@ -1,5 +1,5 @@
 // Slots for requests. While all are taken, requests wait in one queue for each org, and the orgs take turns. A request
-// that would wait too long is refused at once, which costs far less than to serve it late. No org has all slots: others
+// that would wait too long is refused at once, which costs far less than serving it late. No org has all slots: others
 // need not wait for its requests, which may last for minutes.
 import { ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
@@ -78,7 +78,7 @@ export class FairQueue {
     }
   }
 
-  /** Orgs that wait while a slot is free have all that they may have. */
+  /** False without a free slot, or if the org has its maximum. */
   #mayBegin(org: string): boolean {
     const { slots, slotsPerOrg = slots } = this.#deps;
     return this.#taken < slots && this.#slotsOf(org) < slotsPerOrg;

@@ -16,7 +16,7 @@ const WINDOW_KINDS: Readonly<Partial<Record<RateLimitKind, WindowKind>>> = {
   requests_per_minute: 'requests',
   tokens_per_minute: 'tokens',
 };
-/** Seconds. When a call or command of the caller ends is not known. */
+/** Seconds. The end of the caller's calls and commands is unknown. */
 const CONCURRENT_RETRY_AFTER_S = 1;
 
 export interface AdmissionDeps {
@@ -68,14 +68,14 @@ export class Admission {
     this.#tokensTakenAt = this.#deps.clock.monotonic();
   }
 
-  /** The tokens that the call used, in place of the estimate. Counts once. */
+  /** Replaces the estimate with the tokens that the call used. Counts once. */
   used(tokens: number): void {
     const ageMs = this.#deps.clock.monotonic() - this.#tokensTakenAt;
     this.#deps.use.correct(this.#tokens, tokens, ageMs);
     this.#tokens = [];
   }
 
-  /** The request is over: what counts while it is open no longer does. */
+  /** The request is over: releases what counts only while it is open. */
   end(): void {
     this.#ended = true;
     this.#deps.use.release(this.#request);

@@ -1,4 +1,4 @@
-// What an answer says about the limits of its caller: the IETF draft's RateLimit fields, and OpenAI's names. Where
+// Headers about the limits of the caller: the IETF draft's RateLimit fields, and OpenAI's names. If
 // several limits of a kind hold, the one with the least left is shown.
 
 /** The kinds that have headers. */
@@ -18,7 +18,7 @@ const WINDOW_S = 60;
 const POLICY = 'ratelimit-policy';
 const STATE = 'ratelimit';
 
-/** Whether a header belongs to this file: such a header is true only of the moment of its answer. */
+/** Whether a header is one of these, which are true only at the moment of their answer. */
 export function isLimitHeader(name: string): boolean {
   return name === STATE || name === POLICY || name.startsWith('x-ratelimit-');
 }

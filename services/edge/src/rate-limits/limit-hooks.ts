@@ -32,7 +32,7 @@ const OUTPUT_TOKENS_BEGIN = '"max_';
 /** Characters that hold the longest name with its number and some blanks. */
 const OUTPUT_TOKENS_LENGTH = 64;
 
-/** Places that are read in one body: only a body that is made to keep the edge busy has more. */
+/** Matches that are tried in one body; only a body made to keep the edge busy has more. */
 const OUTPUT_TOKENS_LOOKS_MAX = 100;
 
 /** Requests without a key, and requests for servers in computers, have no limits. */
@@ -71,7 +71,7 @@ function admitTokens(request: FastifyRequest, reply: FastifyReply, done: HookHan
   say(reply, admission, admission.takeTokens(estimate)).then(() => done(), done);
 }
 
-/** Sets the headers of the answer when it is decided, whatever writes the answer. */
+/** Sets the limit headers once `decided` settles, whatever writes the answer. */
 async function say(reply: FastifyReply, admission: Admission, decided: Promise<void>): Promise<void> {
   try {
     await decided;

@@ -1,4 +1,4 @@
-// Rate limits of a process: whose limits hold, and what all edges use of them.
+// Rate limits of a process: the limits, and how much all edges use of them.
 import { changeRateLimits, type RateLimits } from '@switchyard/contracts';
 import type { Config } from '../config.ts';
 import { KeyLimits, type KeyLimitsDeps } from './key-limits.ts';

@@ -117,7 +117,7 @@ test('an answer to a key without limits says nothing of limits', async () => {
   expect(limitHeadersOf(await ask(await edge.addKey()))).toEqual({});
 });
 
-test('what keys of a limited key ask for counts in the limit of that key', async () => {
+test('requests of keys below a limited key count in its limit', async () => {
   const id = newKeyId({ id: '' });
   const maker = await limited({ requests_per_minute: 3 }, { id });
   const child = await limited(

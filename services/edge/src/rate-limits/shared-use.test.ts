@@ -54,7 +54,7 @@ const seen = async () => {
   for (const { bus } of edges) await bus.nc.flush();
 };
 
-/** How many of so many takes at once, spread over the edges, were admitted. */
+/** How many of these concurrent takes, spread over the edges, were admitted. */
 async function flood(shares: Share[], times: number): Promise<number> {
   const asked = Array.from({ length: times }, (_, i) => edges[i % edges.length]?.use.take(shares));
   return (await Promise.all(asked)).filter((exceeded) => exceeded === null).length;
@@ -68,7 +68,7 @@ test.each([1, 10, 60, 600])('%d a minute hold exactly for a flood of takes on th
   expect(await flood(requests(limit), 3 * limit)).toBe(limit);
 });
 
-test('takes in the course of minutes stay within the limit in each minute, on whichever edge', async () => {
+test('takes over several minutes stay within the limit in each minute, on every edge', async () => {
   const admitted: number[] = [];
   const limit = 40;
   for (let now = 0; now < 3 * WINDOW_MS; now += 1_000) {
@@ -106,7 +106,7 @@ test('an estimate is replaced by what was used, on all edges', async () => {
   expect(one.use.leftOf(tokens[0] as Share).remaining).toBe(0);
 });
 
-test('what is open at the same time holds over three edges, and one that ends makes room', async () => {
+test('the limit of open calls holds over three edges, and a call that ends makes room', async () => {
   expect(await one.use.take(calls(4))).toBeNull();
   expect(await flood(calls(4), 20)).toBe(3);
   await seen();
@@ -117,7 +117,7 @@ test('what is open at the same time holds over three edges, and one that ends ma
   expect(await two.use.take(calls(4))).toMatchObject({ name: 'calls/key_a' });
 });
 
-test('what an edge has open counts as long as the edge says so, and a lease longer', async () => {
+test('open calls of an edge count while the edge reports them, and a lease longer', async () => {
   expect(await one.use.take(calls(1))).toBeNull();
   await seen();
   const isFree = async () => (await two.use.take(calls(1))) === null;
@@ -135,7 +135,7 @@ test('what an edge has open counts as long as the edge says so, and a lease long
   expect(await isFree()).toBe(true);
 });
 
-test('without NATS each edge holds the limit by what it knows', async () => {
+test('without NATS each edge holds the limit by its own count', async () => {
   expect(await flood(requests(10), 6)).toBe(6);
   await seen();
   await nats.kill9();

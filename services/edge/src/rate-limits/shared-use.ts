@@ -1,4 +1,4 @@
-// What all edges together use of each limit. An edge publishes what it takes on core NATS, and every edge, this one
+// Counts the use of each limit over all edges. An edge publishes what it takes on core NATS, and every edge, this one
 // included, counts it when the message arrives. All edges see the messages in the same order, so the order decides who
 // gets the last of a limit. README.md compares this with an exchange at intervals.
 import { type Bus, FROM_PUBLISHER } from '@switchyard/bus';
@@ -15,7 +15,7 @@ import { SlidingWindow } from './sliding-window.ts';
 export const ECHO_MS_MAX = 250;
 /** How often an edge repeats what it has open. */
 export const RENEW_MS = 1_000;
-/** What an edge has open counts for this long after its last message. */
+/** Open work of an edge counts for this long after its last message. */
 export const LEASE_MS = 3_000;
 /** Keeps a renewal well under the megabyte that NATS takes. */
 const GAUGES_PER_MESSAGE_MAX = 5_000;
@@ -99,7 +99,7 @@ export class SharedUse {
     });
   }
 
-  /** Gives gauges back when what they count has ended. */
+  /** Gives gauges back when the counted work has ended. */
   release(shares: readonly Share[]): void {
     this.#tell(
       shares.filter(({ unit }) => unit === 'gauge').map((share) => ({ share, amount: -share.amount })),
@@ -107,8 +107,7 @@ export class SharedUse {
   }
 
   /**
-   * Corrects what was taken of windows. What is given back leaves the slot in which it was taken; what was used besides
-   * counts from now.
+   * Corrects takes from windows. A surplus leaves the slot in which it was taken; additional use counts from now.
    * @param ageMs since it was taken
    */
   correct(shares: readonly Share[], used: number, ageMs: number): void {
@@ -116,7 +115,7 @@ export class SharedUse {
     this.#tell(changes.filter(({ amount }) => amount !== 0));
   }
 
-  /** How much of a window is left, and when more of it is. */
+  /** How much of a window is left, and when more will be. */
   leftOf({ name, limit, amount }: Share) {
     const now = this.#deps.clock.monotonic();
     const window = this.#windows.get(name) ?? new SlidingWindow();
@@ -232,7 +231,7 @@ export class SharedUse {
     this.#forget();
   }
 
-  /** Frees the memory of what no longer counts. */
+  /** Drops the entries that no longer count. */
   #forget(): void {
     const now = this.#deps.clock.monotonic();
     for (const [name, window] of this.#windows)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { SLOT_MS, SlidingWindow, WINDOW_MS } from './sliding-window.ts';
 
-test('what was taken counts for at least a minute, and for at most a slot longer', () => {
+test('an amount counts for at least a minute, and for at most a slot longer', () => {
   const window = new SlidingWindow();
   window.add(100, 3);
   expect(window.total(100 + WINDOW_MS)).toBe(3);
@@ -24,7 +24,7 @@ test('no minute has more than was counted in it, wherever the minute begins', ()
   expect(taken.length).toBeGreaterThan(4 * limit * 0.9);
 });
 
-test('what is given back leaves the slot in which it was taken', () => {
+test('a returned amount leaves the slot in which it was taken', () => {
   const window = new SlidingWindow();
   window.add(0, 1_000);
   window.add(30_000, 50);
@@ -33,7 +33,7 @@ test('what is given back leaves the slot in which it was taken', () => {
   expect(window.total(WINDOW_MS + SLOT_MS)).toBe(50);
 });
 
-test('what has left the window already is not given back twice', () => {
+test('an amount that left the window is not given back again', () => {
   const window = new SlidingWindow();
   window.add(0, 1_000);
   const now = 2 * WINDOW_MS;

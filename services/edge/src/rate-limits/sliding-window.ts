@@ -1,4 +1,4 @@
-// What was taken in the last minute, in slots of half a second. Pure: the caller passes the time of a monotonic clock.
+// Amounts taken in the last minute, in slots of half a second. Pure: the caller passes the time of a monotonic clock.
 
 export const WINDOW_MS = 60_000;
 /** A slot counts until its youngest entry is a minute old, so an entry counts for at most this much longer. */
@@ -14,12 +14,12 @@ export class SlidingWindow {
   /** By time, the oldest first; only slots in which something was taken. */
   readonly #slots: Slot[] = [];
   #total = 0;
-  /** Asked for by this edge and not yet decided. */
+  /** Requested by this edge and not yet decided. */
   reserved = 0;
 
   /**
-   * Takes an amount, or gives one back that was taken `ageMs` ago. What was taken longer than a minute ago has left the
-   * window already.
+   * Takes an amount, or gives one back that was taken `ageMs` ago. An amount from over a minute ago has already left
+   * the window.
    */
   add(now: number, amount: number, ageMs = 0): void {
     this.#drop(now);

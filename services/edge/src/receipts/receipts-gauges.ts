@@ -13,7 +13,7 @@ export function receiptsGauges(metrics: Registry, receipts: Receipts): void {
   showCounter(
     metrics,
     'switchyard_edge_receipts_dropped_total',
-    'Receipts that found no room while JetStream was away, and that billing does not look up',
+    'Receipts that JetStream did not store in time, so billing does not look them up',
     () => receipts.dropped,
   );
   showGauge(

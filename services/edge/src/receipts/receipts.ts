@@ -38,7 +38,7 @@ export class Receipts {
   #batches = 0;
   /** Answers with a cost since this edge started. */
   answers = 0;
-  /** Those of them whose receipt was dropped. */
+  /** Answers whose receipt was dropped. */
   dropped = 0;
 
   constructor(deps: ReceiptsOptions) {

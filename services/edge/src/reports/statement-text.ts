@@ -68,7 +68,7 @@ export function statementPage(statement: Statement): string {
 ${sums.map(([name, amount]) => `<tr><th scope="row">${name}</th><td class="n">${dollars(amount)}</td></tr>`).join('\n')}
 </table>
 <table>
-<thead><tr><th>What</th><th>Quantities</th><th>Rates</th><th class="n">Amount</th></tr></thead>
+<thead><tr><th>Item</th><th>Quantities</th><th>Rates</th><th class="n">Amount</th></tr></thead>
 <tbody>
 ${statement.lines.map(lineRow).join('\n')}
 </tbody>

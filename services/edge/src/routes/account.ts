@@ -68,7 +68,7 @@ export function accountRoutes(bus: Bus): Route[] {
         method: 'POST',
         path: '/v1/refunds',
         operationId: 'createRefund',
-        summary: 'Give a charge back, in whole or in part: never more than is left of it',
+        summary: 'Refund a charge, in whole or in part: at most what is left of it',
         request: { body: createRefundRequest },
         repeatable: false, // a repeat without an Idempotency-Key would refund twice, if enough is left
         response: { status: 201, description: 'The refund, in the ledger', body: refundObject },

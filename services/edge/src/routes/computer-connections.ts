@@ -38,7 +38,7 @@ const portParams = computerParams.extend({
   path: rest,
 });
 const linkParams = z.object({
-  token: z.string().describe('As POST /v1/computers/{id}/links gave it'),
+  token: z.string().describe('From POST /v1/computers/{id}/links'),
   path: rest,
 });
 
@@ -79,7 +79,7 @@ function portRoute(deps: ComputerConnectionRoutesDeps, method: RouteDescription[
       restOptional: true,
       permission: 'computers:write',
       tag: COMPUTERS_TAG,
-      summary: `${method} of a server in a computer`,
+      summary: `${method} to a server in a computer`,
       description:
         'Any request, and WebSockets, to a server on a port inside, also one that listens on localhost only. Bodies stream both ways. `Authorization` and cookies are not passed on; `X-Computer-Authorization` arrives as `Authorization`. The computer is busy meanwhile. A browser uses a link.',
       untouchedBody: true,
@@ -107,7 +107,7 @@ function linkRoute(deps: ComputerConnectionRoutesDeps, method: RouteDescription[
       tag: COMPUTERS_TAG,
       summary: `${method} through a link`,
       description:
-        'What a link leads to: a port of one computer, or (by WebSocket) a terminal in it. Pages from inside are shown in a sandbox with an origin of their own: no cookies and no storage. Any page may ask (CORS).',
+        'A link leads to a port of one computer, or (by WebSocket) to a terminal in it. Its pages run in a sandbox with their own origin: no cookies and no storage. Any origin may send requests (CORS).',
       untouchedBody: true,
       request: { params: linkParams },
       repeatable: false,
@@ -143,7 +143,7 @@ function terminalRoute(deps: ComputerConnectionRoutesDeps): Route {
       tag: COMPUTERS_TAG,
       summary: 'A terminal, by WebSocket',
       description:
-        'A login shell in /workspace. Binary messages are bytes, both ways; a text message `{"type":"resize","cols":120,"rows":40}` gives it another size, and the last message is `{"type":"exit","exit_code":0}`. It ends with the connection, and all that was started in it. A browser uses a link.',
+        'A login shell in /workspace. Binary messages are bytes, both ways; a text message `{"type":"resize","cols":120,"rows":40}` resizes it, and the last message is `{"type":"exit","exit_code":0}`. It and everything started in it end with the connection. A browser uses a link.',
       request: { params: computerParams, query: terminalQuery },
       computerParam: 'id',
       response: { status: 101, description: 'The connection is a WebSocket from here on' },
@@ -154,7 +154,7 @@ function terminalRoute(deps: ComputerConnectionRoutesDeps): Route {
   );
 }
 
-interface PortWish {
+interface PortCall {
   readonly key: KeyRecord;
   readonly id: string;
   readonly port: number;
@@ -165,11 +165,11 @@ interface PortWish {
 
 async function toPort(
   deps: ComputerConnectionRoutesDeps,
-  wish: PortWish,
+  call: PortCall,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const { key, id, port, segments, anyOrigin } = wish;
+  const { key, id, port, segments, anyOrigin } = call;
   const upgrade = deps.upgrades.of(request.raw);
   const { prefix, path, slash } = cutPath(targetOf(request), segments);
   if (!slash && !upgrade && (request.method === 'GET' || request.method === 'HEAD'))

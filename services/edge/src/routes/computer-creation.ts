@@ -53,7 +53,7 @@ export function computerCreationRoutes(deps: ComputerCreationRoutesDeps): Route[
           streamStatus: 200,
           streamEvent: creationEvent,
           streamDescription:
-            'Events `progress`, at most two a second, with the id of the computer and how far it is, and as the last one `computer` with the computer as without a stream, or `error`. Each is JSON with the same `type`. A comment comes every 15 s of silence. What is refused at once is an answer of its own, with its status',
+            'Events `progress`, at most two a second, with the id of the computer and its progress; the last event is `computer`, as without a stream, or `error`. Each is JSON with the same `type`. A comment comes every 15 s of silence. An immediate refusal is an error answer with its own status',
         },
         errors: [
           'insufficient_funds',

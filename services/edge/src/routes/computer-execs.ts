@@ -54,7 +54,7 @@ function execRoute(deps: ComputerExecRoutesDeps): Route {
       repeatable: false,
       response: {
         status: 200,
-        description: 'What it wrote, and its exit code',
+        description: 'Its output and its exit code',
         body: execResult,
         alsoStreams: true,
         streamEvent: execEvent,
@@ -114,7 +114,7 @@ function getRoute({ bus, findHost }: ComputerExecRoutesDeps): Route {
       tag: COMPUTERS_TAG,
       summary: 'One command, and its result if it is kept',
       description:
-        'Kept are the results of commands that were to continue without their client: the last 64 of a computer and 16 MiB of output, until it stops.',
+        'Results of commands that may outlive their client are kept until the computer stops: the last 64, with up to 16 MiB of output.',
       request: {
         params: computerParams.extend({ exec_id: z.string().describe('Id of the request that started it') }),
       },

@@ -26,7 +26,7 @@ import { declaredBytes, streamedBody } from '../http/streamed-body.ts';
 import { COMPUTERS_TAG, computerParams, RUNNING_COMPUTER_ERRORS } from './computer-route.ts';
 
 const PATH = '/v1/computers/{id}/files';
-const WHILE_IT_TAKES = Number.POSITIVE_INFINITY;
+const NO_TIMEOUT = Number.POSITIVE_INFINITY;
 
 interface ComputerFileRoutesDeps {
   readonly bus: Bus;
@@ -47,7 +47,7 @@ export function computerFileRoutes(deps: ComputerFileRoutesDeps): Route[] {
         tag: COMPUTERS_TAG,
         summary: 'The bytes of a file of /workspace, or what is in a folder',
         description:
-          'A file comes as it is, always as an attachment; with `Range` the part of it that is asked for, as 206; with `If-None-Match` and its `ETag` 304. A folder comes as JSON: its entries with name, type, length and time of change. The computer must be running, and counts as busy meanwhile.',
+          'A file is sent as it is, always as an attachment; with `Range` the requested part, as 206; with `If-None-Match` and its `ETag` 304. A folder is JSON: its entries with name, type, length and time of change. The computer must be running, and counts as busy meanwhile.',
         request: { params: computerParams, query: workspaceQuery },
         computerParam: 'id',
         response: CONTENT_RESPONSE,
@@ -71,7 +71,7 @@ export function computerFileRoutes(deps: ComputerFileRoutesDeps): Route[] {
         tag: COMPUTERS_TAG,
         summary: 'Write a file of /workspace',
         description:
-          'The body is its content, of any type, at most 512 MB: it is there when the answer says so, whole, in the place of what was there, or not at all. `If-Match` with the `ETag` of a file replaces only this file; `If-None-Match: *` replaces none. The computer must be running, and counts as busy meanwhile.',
+          'The body is its content, of any type, at most 512 MB. It is written as a whole, replacing any existing file, or not at all. `If-Match` with the `ETag` of a file replaces only this file; `If-None-Match: *` replaces none. The computer must be running, and counts as busy meanwhile.',
         bodyBytesMax: FILE_BYTES_MAX,
         request: { params: computerParams, query: workspaceWriteQuery, bytes: true },
         computerParam: 'id',
@@ -111,7 +111,7 @@ export function computerFileRoutes(deps: ComputerFileRoutesDeps): Route[] {
           await findHost(org, id),
           'file-delete',
           { id, org, path, recursive: recursive === 'true' },
-          { timeoutMs: WHILE_IT_TAKES, signal, requestId },
+          { timeoutMs: NO_TIMEOUT, signal, requestId },
         ),
     ),
   ];

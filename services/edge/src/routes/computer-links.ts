@@ -74,9 +74,9 @@ function desktopRoute(deps: ComputerLinkRoutesDeps): Route {
       operationId: 'startDesktop',
       permission: 'computers:write',
       tag: COMPUTERS_TAG,
-      summary: 'Start the desktop, and where a browser sees it',
+      summary: 'Start the desktop and get its browser address',
       description:
-        'Of the standard image. Asked again it gives another address of the same desktop. Chromium and other programs find it by DISPLAY=:1.',
+        'For the standard image. A repeat gives another address of the same desktop. Chromium and other programs find it by DISPLAY=:1.',
       request: { params: computerParams, body: desktopRequest },
       computerParam: 'id',
       repeatable: false,
@@ -123,14 +123,14 @@ async function startDesktop(
   });
 }
 
-interface LinkWish {
+interface NewLink {
   readonly id: string;
   readonly port: number | null;
   readonly minutes: number;
 }
 
 /** Returns the link's address with a trailing slash, so that relative addresses lead to the same port. */
-function makeLink(deps: ComputerLinkRoutesDeps, request: FastifyRequest, { id, port, minutes }: LinkWish) {
+function makeLink(deps: ComputerLinkRoutesDeps, request: FastifyRequest, { id, port, minutes }: NewLink) {
   const key = deps.callerHash(request.headers);
   const { token, expires } = deps.links.sign({ key, computer: id, port }, minutes * 60_000);
   const path = `/v1/links/${token}/`;

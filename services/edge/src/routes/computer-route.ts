@@ -1,4 +1,4 @@
-// What every route below /v1/computers/{id} shares.
+// Shared by all routes below /v1/computers/{id}.
 import type { ErrorCode } from '@switchyard/contracts';
 import { z } from 'zod';
 
@@ -6,7 +6,7 @@ export const COMPUTERS_TAG = 'Computers';
 
 export const computerParams = z.object({ id: z.string().describe('Id of the computer') });
 
-/** Of a request that a running computer answers. */
+/** For requests that a running computer answers. */
 export const RUNNING_COMPUTER_ERRORS = [
   'computer_not_found',
   'computer_not_running',

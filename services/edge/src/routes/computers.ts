@@ -15,9 +15,9 @@ import { operationRoutes } from './operation-route.ts';
 
 /** Stopping or removing a container may take long. */
 const END_TIMEOUT_MS = 300_000;
-/** As a creation: its image may have to be pulled again. */
+/** A start may have to pull the image, like a creation. */
 const TIMEOUT_MS = { start: HOST_CREATE_TIMEOUT_MS, stop: END_TIMEOUT_MS } as const;
-const WHILE_IT_TAKES = Number.POSITIVE_INFINITY;
+const NO_TIMEOUT = Number.POSITIVE_INFINITY;
 
 interface ComputerRoutesDeps {
   readonly bus: Bus;
@@ -121,7 +121,7 @@ function lifecycleRoute(
     },
     async ({ key, params: { id }, requestId }) => {
       const host = await findHost(key.org, id);
-      // Minutes are charged to the key that created the computer, which may be limited even if this key is not.
+      // Never `limited: false`: minutes are charged to the key that created the computer, which may be limited.
       const limited = spending.isLimited(key) ? { limited: true } : {};
       return requestHost(
         bus,
@@ -143,7 +143,7 @@ function metricsRoute({ bus, findHost }: ComputerRoutesDeps): Route {
       permission: 'computers:read',
       tag: COMPUTERS_TAG,
       summary: 'What a running computer uses: processor, memory, disk, network, processes',
-      description: 'As its kernel counts it at this moment. Looking is no activity: it keeps no computer on.',
+      description: 'As its kernel counts it now. Reading metrics is no activity: it keeps no computer on.',
       request: { params: computerParams },
       computerParam: 'id',
       response: { status: 200, description: 'The figures', body: computerMetrics },
@@ -175,7 +175,7 @@ function uploadRoute({ bus, enabled }: ComputerRoutesDeps): Route {
         bus,
         'computers.upload',
         { org: key.org, key_id: key.id, id, body },
-        { timeoutMs: WHILE_IT_TAKES, signal, requestId },
+        { timeoutMs: NO_TIMEOUT, signal, requestId },
       );
     },
   );

@@ -49,14 +49,13 @@ export function consoleRoutes(folder = CONSOLE_FOLDER): Route[] {
 function sendPage(html: string | null, request: FastifyRequest, reply: FastifyReply): void {
   const { accept = '' } = request.headers;
   if (accept.includes('application/json') && !accept.includes('text/html'))
-    throw new ServiceError('route_not_found', 'this is a page for people; the API is described at /docs');
-  if (html === null)
-    throw new ServiceError('route_not_found', 'the console is not built: start with npm start');
+    throw new ServiceError('route_not_found', 'This is a page for browsers. See /docs for the API.');
+  if (html === null) throw new ServiceError('route_not_found', 'The console is not built. Run npm start.');
   const nonce = randomBytes(NONCE_BYTES).toString('base64');
   reply.headers(pageHeaders(sources(nonce))).send(html.replace(NONCE_PLACE, nonce));
 }
 
-/** All files, some megabytes: a next build may replace the folder while this edge runs. */
+/** Loads all files, a few MB: a new build may replace the folder while this edge runs. */
 function readAll(folder: string): Map<string, Buffer> {
   return new Map(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))]));
 }
@@ -67,7 +66,7 @@ function sendAsset(assets: ReadonlyMap<string, Buffer>, request: FastifyRequest,
   const type = TYPES[extname(file)];
   const plain = assets.get(file);
   if (type === undefined || plain === undefined)
-    throw new ServiceError('route_not_found', `there is no /assets/${file}`);
+    throw new ServiceError('route_not_found', `No file /assets/${file}.`);
   const wantsBrotli = /\bbr\b/.test(String(request.headers['accept-encoding']));
   const compressed = wantsBrotli ? assets.get(`${file}.br`) : undefined;
   reply

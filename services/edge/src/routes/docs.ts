@@ -39,7 +39,7 @@ const page = (nonce: string) => `<!doctype html>
 const sources = (nonce: string) =>
   `script-src 'nonce-${nonce}'; style-src 'self'; img-src 'self' data: blob:; media-src blob:; connect-src 'self'`;
 
-/** Serves the OpenAPI document of `routes`, the AsyncAPI document of the events, and a page that shows it and sends requests. */
+/** Serves the OpenAPI document of `routes`, the AsyncAPI document of the events, and the reference page. */
 export function docsRoutes(routes: readonly Route[]): Route[] {
   const document = JSON.stringify(openApiDocument(routes));
   const asyncDocument = JSON.stringify(asyncApiDocument());

@@ -43,7 +43,7 @@ export function fileRoutes(deps: FileRoutesDeps): Route[] {
         tag: TAG,
         summary: 'Store a file',
         description:
-          'One file of at most 512 MB, stored as it comes: it is there when the answer says so, whole, or not at all. What an org stores counts against its quota.',
+          'One file of at most 512 MB, stored as it arrives, as a whole or not at all. Stored files count against the quota of the org.',
         bodyBytesMax: UPLOAD_BODY_BYTES_MAX,
         request: { form: uploadForm },
         repeatable: false,
@@ -83,7 +83,7 @@ export function fileRoutes(deps: FileRoutesDeps): Route[] {
         tag: TAG,
         summary: 'The bytes of a file',
         description:
-          'With `Range` the part of it that is asked for, as 206. Always as an attachment. With `If-None-Match` and its `ETag` 304.',
+          'Always sent as an attachment; with `Range` the requested part, as 206; with `If-None-Match` and its `ETag` 304.',
         request: { params },
         response: CONTENT_RESPONSE,
         errors: ['file_not_found', 'range_not_satisfiable'],

@@ -19,7 +19,7 @@ export function keyRoutes(bus: Bus): Route[] {
       method: 'POST',
       path: '/v1/keys',
       operationId: 'createKey',
-      summary: 'Make an API key; the answer is the only place that ever shows it',
+      summary: 'Create an API key; only this answer ever shows it',
       repeatable: false, // a repeat would make a second key
       status: 201,
       answer: 'The key',
@@ -62,7 +62,7 @@ export function keyRoutes(bus: Bus): Route[] {
       method: 'PATCH',
       path: '/v1/keys/{id}',
       operationId: 'updateKey',
-      summary: 'Change a key: what is left out stays as it is, null takes a limit away',
+      summary: 'Change a key: omitted fields stay as they are, null removes a limit',
       params,
       answer: 'The key as it is now',
       errors: ['key_not_found'],

@@ -36,7 +36,7 @@ export function mcpRoutes({ logger }: McpRoutesDeps): Route[] {
         // The SDK takes 10 MB and a tenth of a second to load: most edges never need it.
         const { answerMcp } = await import('../mcp/answer-mcp.ts');
         const { status, headers: sent, body } = await answerMcp({ key, request, message, signal, logger });
-        sent.delete('connection'); // Node's to say: an edge that drains closes it
+        sent.delete('connection'); // left to Node: a draining edge closes it
         const headers = { ...Object.fromEntries(sent), 'x-request-id': request.id };
         await sendBytes(reply, { status, headers }, body && bytesOf(body));
       },

@@ -16,7 +16,7 @@ import { jsonRoute, type Route } from '../http/route.ts';
 
 /** Characters of a maker's name, as in the ids of models. */
 const MAKER_LENGTH_MAX = 64;
-/** Unlike other lists, this one ignores what it does not know: clients of many services ask for it. */
+/** Unlike other lists, this one ignores unknown parameters: clients of many services send their own. */
 const modelsQuery = z.object({
   ...shortListQuery.shape,
   type: modelType.optional().describe('Only of this type'),

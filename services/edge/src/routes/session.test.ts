@@ -1,4 +1,4 @@
-// Sessions of the console: a browser acts as a key without having it, and no page but the console's own can use that.
+// Sessions of the console: a browser acts with a key that it does not have, which only the console's pages can do.
 import { createHmac } from 'node:crypto';
 import { openBucket } from '@switchyard/bus';
 import { CSRF_HEADER, SESSION_HOURS, type SessionObject, SIGN_IN_LINK_MINUTES } from '@switchyard/contracts';
@@ -74,11 +74,11 @@ test('the cookie alone is refused for every method, also with the token of anoth
   expect(await codeOf(call('GET', '/v1/session', cookie))).toBe('csrf_token_invalid');
 });
 
-test('a request that the browser says is of another origin has no session', async () => {
+test('a request that the browser marks as cross-origin has no session', async () => {
   const { both } = await signIn(await edge.addKey());
   const foreign = async (site: string) =>
     codeOf(call('GET', '/v1/models', { ...both, 'sec-fetch-site': site }));
-  // undici sets no Sec-Fetch-Site of its own over a given one
+  // undici does not overwrite a given Sec-Fetch-Site
   expect(await foreign('cross-site')).toBe('missing_api_key');
   expect(await foreign('same-site')).toBe('missing_api_key');
   expect(await foreign('same-origin')).not.toBe('missing_api_key');
@@ -91,7 +91,7 @@ test('a reload finds the session again by the cookie', async () => {
   expect(await codeOf(call('GET', '/v1/session', { [CSRF_HEADER]: '?' }))).toBe('missing_api_key');
 });
 
-test('a session ends with its key and after its hours, and has what its key may do now', async () => {
+test('a session ends with its key or after its hours, and follows its permissions', async () => {
   const secret = await edge.addKey(['models:write']);
   const { both } = await signIn(secret);
   const code = () => codeOf(call('GET', '/v1/events?type=none.such', both));
@@ -135,7 +135,7 @@ test('ignores a cookie signed by another installation, and prefers Authorization
   expect(await codeOf(call('GET', '/v1/models', { ...both, ...bearer('wrong') }))).toBe('invalid_api_key');
 });
 
-test('an org ends a bounded number of sessions and links, and does not keep other orgs from it', async () => {
+test('an org can end a bounded number of sessions and links, and others are unaffected', async () => {
   const spent = await openBucket(edge.bus, 'spent-tokens');
   const token = { at: new Date(edge.clock.now()).toISOString(), org: 'org_busy' };
   await Promise.all(

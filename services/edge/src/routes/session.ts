@@ -76,14 +76,14 @@ function currentSessionRoute({ sessions }: SessionRoutesDeps): Route {
       path: '/v1/session',
       operationId: 'getSession',
       tag: TAG,
-      summary: 'The session of the cookie, with its CSRF token: after a reload of the page',
-      description: 'Takes any value of `X-Switchyard-Csrf`, a header that only our own pages can send.',
+      summary: 'The session of the cookie and its CSRF token, after a page reload',
+      description: 'Needs any value of `X-Switchyard-Csrf`, a header that only our own pages can send.',
       response: { status: 200, description: 'The session', body: sessionObject },
       errors: [...KEY_ERRORS, 'csrf_token_invalid'],
     },
     async (request, reply) => {
       if (request.headers[CSRF_HEADER] === undefined)
-        throw new ServiceError('csrf_token_invalid', 'send any X-Switchyard-Csrf to get the session');
+        throw new ServiceError('csrf_token_invalid', 'No X-Switchyard-Csrf. Send it with any value.');
       const session = sessionOf(sessions, request);
       sendSession(reply, session, await sessions.keyOf(session));
     },
@@ -124,7 +124,7 @@ function signInLinkRoute({ sessions, publicUrl }: SessionRoutesDeps): Route {
       errors: [],
     },
     (request, reply) => {
-      // By the key itself: a session must not outlive its sign-out.
+      // Needs the key: a session's link would outlive its sign-out.
       const { token, expires } = sessions.signInToken(hashOfKey(request.headers.authorization));
       const url = `${publicOrigin(publicUrl, request)}/sign-in?token=${token}`;
       const expires_at = new Date(expires).toISOString();

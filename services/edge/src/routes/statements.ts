@@ -22,7 +22,7 @@ export function statementRoutes(bus: Bus): Route[] {
       method: 'GET',
       path: '/v1/statements',
       operationId: 'listStatements',
-      summary: 'List the months of your org that have something in them, newest first',
+      summary: 'List the months of your org that have entries, newest first',
       answer: 'The months, with their sums',
     }),
     rawRoute(
@@ -31,7 +31,7 @@ export function statementRoutes(bus: Bus): Route[] {
         path: '/v1/statements/{month}',
         operationId: 'getStatement',
         ...COMMON,
-        summary: 'What a month came to, line by line; two days after its end it never changes again',
+        summary: 'The statement of a month, line by line; it is final two days after the month ends',
         request: { params: monthParams, query: statementHttpQuery },
         response: {
           ...{ status: 200, description: 'The statement', body: statement },
@@ -44,7 +44,7 @@ export function statementRoutes(bus: Bus): Route[] {
       method: 'GET',
       path: '/v1/statements/{month}/lines/{line}',
       operationId: 'listStatementEvents',
-      summary: 'The rows of the ledger that a line of a statement is the sum of, in their order',
+      summary: 'The rows of the ledger that a line of a statement sums up, in order',
       params: lineParams,
       answer: 'The rows',
     }),

@@ -39,7 +39,7 @@ export function usageRoutes(deps: UsageRoutesDeps): Route[] {
         operationId: 'getUsage',
         permission: 'usage:read',
         tag: TAG,
-        summary: 'What was used and what it cost; every answered call and ended minute is in it',
+        summary: 'Usage and its cost; it has every answered call and ended minute',
         request: { query: usageHttpQuery },
         response: { status: 200, description: 'The report', body: usageReport, asText: AS_TEXT },
       },
@@ -54,7 +54,7 @@ export function usageRoutes(deps: UsageRoutesDeps): Route[] {
         tag: TAG,
         summary: 'Every call and every minute of a computer, newest first',
         description:
-          'As CSV or NDJSON all rows come in one answer, up to a million; where there are more, the trailer `X-Next-Cursor` says where they begin.',
+          'As CSV or NDJSON all rows come in one answer, up to a million; if there are more, the trailer `X-Next-Cursor` says where they begin.',
         request: { query: logsHttpQuery },
         response: { status: 200, description: 'The logs', body: logList, asText: AS_TEXT },
       },
@@ -78,7 +78,7 @@ export function usageRoutes(deps: UsageRoutesDeps): Route[] {
   ];
 }
 
-/** @param caller whose org's usage is answered */
+/** @param caller names the org of the report */
 export async function answerUsage(
   bus: Bus,
   asked: FastifyRequest,

@@ -53,7 +53,7 @@ const START_VIDEO = {
   tag: TAG,
   summary: 'Start a video',
   description:
-    'Answers at once with the job; the full price of the seconds asked for is charged, and given back if it fails. Poll GET /v1/videos/{id} every few seconds, or give a `callback_url`.',
+    'Answers at once with the job; the full price of the requested seconds is charged, and refunded if it fails. Poll GET /v1/videos/{id} every few seconds, or give a `callback_url`.',
   bodyBytesMax: MODEL_BODY_BYTES_MAX,
   request: { body: videosRequest },
   repeatable: false,
@@ -91,9 +91,9 @@ const GET_VIDEO = {
   tag: TAG,
   summary: 'One video',
   description:
-    'While it is completed and kept (24 hours), `videos` has an address that lives for an hour and needs no key; each answer has a new one.',
+    'While its result is kept (24 hours), `videos` has an address that needs no key and expires in an hour; each answer has a new one.',
   request: { params },
-  response: { status: 200, description: 'The job as it stands', body: videoObject },
+  response: { status: 200, description: 'The job', body: videoObject },
   errors: ['video_not_found'],
 } satisfies RouteDescription;
 
@@ -104,7 +104,7 @@ const GET_CONTENT = {
   tag: TAG,
   summary: 'The bytes of a video',
   description:
-    'At the address that GET /v1/videos/{id} gives, for an hour. With `Range` the part of it that is asked for, as 206.',
+    'At the address from GET /v1/videos/{id}, for an hour. With `Range` the requested part, as 206.',
   request: { params, query: signedQuery },
   response: { status: 200, description: 'The video', contentType: 'video/*', inParts: true },
   errors: [
@@ -154,7 +154,7 @@ export function videoRoutes(deps: VideoRoutesDeps): Route[] {
       operationId: 'deleteVideo',
       summary: 'Delete a video',
       description:
-        'With its result. A job that no maker had yet is given back; one that a maker had is stopped there where that can be, and stays charged.',
+        'With its result. A job that no maker had yet is refunded; one that a maker had is stopped there if possible, and stays charged.',
       params,
       answer: 'The video is gone',
       errors: ['video_not_found'],

@@ -15,7 +15,7 @@ export function webhookRoutes(bus: Bus): Route[] {
       method: 'POST',
       path: '/v1/webhooks',
       operationId: 'createWebhook',
-      summary: 'Have events sent to a URL; the answer alone shows the secret',
+      summary: 'Send events to a URL; only this answer shows the secret',
       repeatable: false, // a repeat would make a second webhook
       alsoNeeds: 'usage:read',
       status: 201,
@@ -40,7 +40,7 @@ export function webhookRoutes(bus: Bus): Route[] {
       method: 'POST',
       path: '/v1/webhooks/signing_secret/rotate',
       operationId: 'rotateSigningSecret',
-      summary: 'A new secret for callback_urls; the former one signs along for 24 hours',
+      summary: 'A new secret for callback_urls; the former one also signs for 24 hours',
       answer: 'The new secret',
     }),
     operation('webhooks.get', {
@@ -66,7 +66,7 @@ export function webhookRoutes(bus: Bus): Route[] {
       method: 'POST',
       path: '/v1/webhooks/{id}/rotate',
       operationId: 'rotateWebhookSecret',
-      summary: 'A new secret; the former one signs along for 24 hours',
+      summary: 'A new secret; the former one also signs for 24 hours',
       params,
       answer: 'The webhook, with its new secret',
       errors: ['webhook_not_found'],

@@ -106,7 +106,7 @@ export class Sessions {
   async redeem(token: string): Promise<string> {
     const content = this.#links.read(token);
     if (!content || !(await this.#spend(content)))
-      throw new ServiceError('url_not_valid', 'the sign-in link was used or has expired: make another one');
+      throw new ServiceError('url_not_valid', 'The sign-in link was used or has expired. Get a new one.');
     return content.key;
   }
 
@@ -129,7 +129,7 @@ function newId(): string {
 export function requireCsrf({ csrfToken }: OpenSession, headers: IncomingHttpHeaders): void {
   const given = headers[CSRF_HEADER];
   if (typeof given !== 'string' || !same(given, csrfToken))
-    throw new ServiceError('csrf_token_invalid', 'send the session’s csrf_token as X-Switchyard-Csrf');
+    throw new ServiceError('csrf_token_invalid', 'CSRF check failed. Send csrf_token as X-Switchyard-Csrf.');
 }
 
 /** Whether the browser says that the request comes from a page of another origin, such as one in a computer. */

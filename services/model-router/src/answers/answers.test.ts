@@ -82,7 +82,7 @@ describe('the body for an upstream', () => {
     expect(twice).toBe('{"model":"gpt-4o-mini","messages":[],"seed":12345678901234567890}');
   });
 
-  test('asks for as many answers as are held for, whichever of two counts an upstream reads', () =>
+  test('asks for as many answers as the hold covers when the caller sends two counts', () =>
     expect(JSON.parse(change('{"model":"acme/chat-1","messages":[],"n":100,"n":1}'))).toMatchObject({
       n: 1,
     }));
@@ -342,7 +342,7 @@ describe('a ranking', () => {
     expect(() => rank({ query: 'a', documents: ['x', 'y', 'z'] }, results)).toThrow(UnusableAnswer),
   );
 
-  test('that is sorted and no longer than asked passes as it came', () => {
+  test('that is sorted and not too long passes unchanged', () => {
     const sorted =
       '[{"index":1,"relevance_score":0.90}, {"index":0,"relevance_score":0.9},{"index":2,"relevance_score":0}]';
     expect(rank({ query: 'a', documents: ['x', 'y', 'z'] }, sorted).body.toString()).toContain(

@@ -66,7 +66,7 @@ export function contentLength({ delta }: ChatChoice, sizeOf = (text: string) => 
   return length;
 }
 
-/** What an answer without content is. */
+/** Kinds of answers without content. */
 export type EmptyAnswer = 'refusal' | 'limit' | 'nothing';
 
 /**

@@ -11,9 +11,9 @@ import { dataOf, EVENT_END } from './sse-events.ts';
 import type { StreamEnd, StreamedAnswer } from './streamed-answer.ts';
 import { WholeEvents } from './whole-events.ts';
 
-/** Maximum size of everything before the first content, besides what it repeats of the request. */
+/** Maximum size of everything before the first content, besides repetitions of the request. */
 const PRELUDE_BYTES_MAX = 1024 * 1024;
-/** How often its bytes may come back before the first content: in several events, and longer by escapes. */
+/** How often the request may be repeated before the first content: in several events, with escapes. */
 const REQUEST_ECHOES_MAX = 8;
 
 const HEAD: ModelReplyHead = { status: 200, content_type: 'text/event-stream; charset=utf-8' };
@@ -26,7 +26,7 @@ export interface ReadEvent {
   readonly text: string;
   /** Its text when it was not the last one after all, if that differs; '' for none. */
   readonly earlierText?: string;
-  /** It goes on with the answer, so the events that waited are not the last. */
+  /** It continues the answer, so the events that waited are not the last. */
   readonly goesOn?: boolean;
   /** It may be among the last: it waits for the cost, with all events after it. */
   readonly waits?: boolean;
@@ -65,7 +65,7 @@ export abstract class EventStream implements StreamedAnswer {
    * @throws UnusableAnswer, ReportedError
    */
   protected abstract read(event: string, data: string): ReadEvent;
-  /** What a whole stream is that has no content; null when it has content. */
+  /** Kind of a whole stream without content; null when it has content. */
   protected abstract emptiness(): EmptyAnswer | null;
   /**
    * The maker's own count; null when there is none.
@@ -106,7 +106,7 @@ export abstract class EventStream implements StreamedAnswer {
     if (!this.begun) {
       this.#prelude += out;
       if (this.#prelude.length > this.#preludeBytesMax)
-        throw new UnusableAnswer('the stream goes on and on without a token in it');
+        throw new UnusableAnswer('the stream is too long before its first token');
       return null;
     }
     const now = this.#prelude + out;

@@ -34,7 +34,7 @@ export function parseEvent(data: string): object {
     throw new UnusableAnswer('an event of the stream is not JSON', { cause });
   }
   if (isJsonObject(event)) return event;
-  throw new UnusableAnswer('an event of the stream is no JSON object');
+  throw new UnusableAnswer('a stream event is not a JSON object');
 }
 
 /** Decodes the strings in a value of an event. */

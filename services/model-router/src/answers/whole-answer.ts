@@ -20,7 +20,7 @@ export function finishWholeAnswer(model: CatalogModel, request: Buffer, body: Bu
   const members = readWhole(body, topLevelMembers);
   refuseError(body, members);
   const read = READ_ANSWER[model.type];
-  if (!read) throw new UnusableAnswer(`answers of ${model.type} models come in no one piece`);
+  if (!read) throw new UnusableAnswer(`${model.type} models have no single-body answers`);
   const { usage, price, basis, edits } = read({ model, request, body, members });
   const values = [['model', JSON.stringify(model.id)] as const, ['usage', usage] as const];
   return { body: withMembers(body, members, values, edits), price, basis };

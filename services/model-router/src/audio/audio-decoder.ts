@@ -83,11 +83,11 @@ function isTimeout(error: unknown): boolean {
 }
 
 function busy(): ServiceError {
-  const message = `Other audio files are decoded for over ${WAIT_MS_MAX / 1_000} s. Retry later.`;
+  const message = `Waited over ${WAIT_MS_MAX / 1_000} s for other audio files. Retry later.`;
   return new ServiceError('service_unavailable', message, { retryAfterS: RETRY_AFTER_S });
 }
 
 function notStored(cause: unknown): never {
-  const message = 'The audio file cannot be stored to be measured. Retry later.';
+  const message = 'The audio file could not be stored. Retry later.';
   throw new ServiceError('service_unavailable', message, { cause, retryAfterS: RETRY_AFTER_S });
 }

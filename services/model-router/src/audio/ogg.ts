@@ -102,10 +102,10 @@ class OggStream {
     if (!this.#codec || this.#codec.counter.counted.packets === 0) return null;
     const { counter, granulesPerSecond, skipSamples } = this.#codec;
     const { counted } = counter;
-    const toldSeconds = Number(this.#lastGranule) / granulesPerSecond;
-    const padding = counted.seconds - toldSeconds;
-    const believed = padding > 0 && padding <= counted.lastSeconds ? padding : 0;
-    return Math.max(0, counted.seconds - believed - skipSamples / granulesPerSecond);
+    const endSeconds = Number(this.#lastGranule) / granulesPerSecond;
+    const padding = counted.seconds - endSeconds;
+    const trusted = padding > 0 && padding <= counted.lastSeconds ? padding : 0;
+    return Math.max(0, counted.seconds - trusted - skipSamples / granulesPerSecond);
   }
 
   addPage({ flags, granule, pieces }: Page): void {

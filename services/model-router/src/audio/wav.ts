@@ -55,6 +55,6 @@ function soundBytes(bytes: Buffer, start: number, said: number): number {
     const size = bytes.readUInt32LE(at + 4);
     at += CHUNK_HEADER_BYTES + size + (size % 2);
   }
-  const bornOut = at >= bytes.length && at <= bytes.length + 1;
-  return bornOut && said > 0 ? said : there;
+  const fits = at >= bytes.length && at <= bytes.length + 1;
+  return fits && said > 0 ? said : there;
 }

@@ -29,7 +29,7 @@ const TRACKS_MAX = 1_000;
 const ELEMENTS_MAX = 2_000_000;
 const NANOS_PER_SECOND = 1e9;
 const INTEGER_BYTES_MAX = 8;
-/** The names of codecs are shorter; a pattern searches them. */
+/** Codec names are shorter; it bounds a regular expression. */
 const CODEC_BYTES_MAX = 64;
 
 interface Element {
@@ -132,7 +132,7 @@ function readVint(bytes: Buffer, at: number): { value: number | null; bytes: num
   return { value: isUntold ? null : value, bytes: length };
 }
 
-/** Null for a track that is no audio. */
+/** Null for a non-audio track. */
 function readTrack(bytes: Buffer, entry: Element): SoundTrack | null {
   const fields = new Map<number, Buffer>();
   for (let at = entry.start; at < entry.end; ) {
@@ -198,7 +198,7 @@ const LACING = { none: 0, xiph: 1, fixed: 2, ebml: 3 } as const;
 
 /**
  * Adds a block: its track, a time (2 bytes), flags, and one or several frames preceded by their lengths.
- * @returns the track; null when the block is no audio
+ * @returns the track; null for a non-audio block
  */
 function addBlock(
   bytes: Buffer,

@@ -1,4 +1,4 @@
-// Attempts at a maker that is the test's own: what its downloads may hold, and what counts against it.
+// Attempts at the test's own maker: memory for its downloads, and failures that count against it.
 import type { IncomingCall } from '@switchyard/bus';
 import { catalogModel, type ModelCallHead } from '@switchyard/contracts';
 import { ByteBudget, makeLogger } from '@switchyard/service';
@@ -60,7 +60,7 @@ function answerAfter(prepare: (options: CallOptions) => Promise<unknown>, bodyMe
   return new Fallback(request, context).answerFrom(CANDIDATES);
 }
 
-test('a call does not wait for the memory of its own body and files, nor for a body that waits for it', async () => {
+test('a call does not wait for memory that it holds itself, nor for a body that waits for it', async () => {
   const body = await largeBodies.take(20 * MIB, OTHERS);
   let other: Promise<unknown> = Promise.resolve();
   await answerAfter(async ({ reserve }) => {

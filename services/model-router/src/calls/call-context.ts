@@ -1,4 +1,4 @@
-// What the steps of one call share.
+// Shared by the steps of one call.
 import type { EventPublisher, IncomingCall } from '@switchyard/bus';
 import { type ModelCallHead, type ModelType, modelCallHead } from '@switchyard/contracts';
 import type { ByteBudget, Clock, Logger } from '@switchyard/service';

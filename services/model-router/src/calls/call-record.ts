@@ -1,4 +1,4 @@
-// What the usage event of one call says: its attempts, its times, and its outcome.
+// Data of one call's usage event: its attempts, its times, and its outcome.
 import {
   type CatalogModel,
   DIALECTS,

@@ -87,7 +87,7 @@ test('failures with a success between them, or further apart than the window, do
 });
 
 test.each(['rejected', 'too_long'] as const)(
-  'a request that is %s says nothing against its upstream',
+  'a request that is %s never counts against its upstream',
   (kind) => {
     const { circuits, pass, fail } = setup();
     fail(FAILURES_TO_OPEN - 1);
@@ -124,7 +124,7 @@ test('each model at each address has its own circuit', () => {
   expect(isSkip(circuits.enter({ ...SHAKY, base_url: 'http://127.0.0.1:2/v1' }))).toBe(false);
 });
 
-test('a key that is rate limited leaves another key at the same address alone', () => {
+test('a rate-limited key does not affect another key at the same address', () => {
   const { circuits, pass } = setup();
   pass().failed(busyFor(5));
   const other = { ...SHAKY, api_key_env: 'ANOTHER_KEY' };

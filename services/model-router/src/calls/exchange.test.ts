@@ -89,7 +89,7 @@ test('an upstream that falls silent after its caller was slow still times out', 
   }
 });
 
-test('the time until the first byte runs from the request on: files may be downloaded before', async () => {
+test('the first-byte timeout starts with the request: files may be downloaded before it', async () => {
   vi.useFakeTimers();
   try {
     const asked = Promise.withResolvers<void>();
@@ -106,7 +106,7 @@ test('the time until the first byte runs from the request on: files may be downl
   }
 });
 
-test('an error body is no first byte of an answer, and its text about our credentials is hidden', async () => {
+test('an error body is not a first byte, and its text about our credentials is hidden', async () => {
   const { maker: from, given } = maker();
   const onFirstByte = vi.fn();
   const failed = runExchange(options(from, { onFirstByte })).catch((error: unknown) => error);

@@ -154,9 +154,9 @@ async function collect(
   return Buffer.concat(chunks, bytes);
 }
 
-/** The timeouts of one exchange. They stand still while the caller reads slowly. */
+/** The timeouts of one exchange. They pause while the caller reads slowly. */
 class Timeouts {
-  /** The answer has content; from then on each byte restarts the first-byte timeout. Keep-alives are no content. */
+  /** The answer has content; from then on each byte restarts the first-byte timeout. Keep-alives do not count. */
   begun = false;
   readonly #byteMs: number;
   readonly #wholeMs: number;

@@ -1,4 +1,4 @@
-// Which upstream is asked next: each candidate in turn, skipping those whose circuit is open, and waiting for those that
+// Selects the next upstream: each candidate in turn, skipping those whose circuit is open, and waiting for those that
 // sent `Retry-After`.
 import { ServiceError } from '@switchyard/contracts';
 import type { Failure } from '../makers/failure.ts';
@@ -9,7 +9,7 @@ import { isSkip, type Pass, RETRY_AFTER_MS_MAX, type Skip } from './circuits.ts'
 import { rateLimited, toServiceError } from './failed-call.ts';
 import type { ModelRequest } from './model-request.ts';
 
-/** Maximum attempts of one call, including those of a second round. */
+/** Maximum attempts of one call, including those of later rounds. */
 const ATTEMPTS_MAX = 20;
 /** How often one call waits for upstreams that sent `Retry-After`. */
 const WAITS_MAX = 2;
@@ -39,7 +39,7 @@ export class Fallback {
   }
 
   /**
-   * Tries each candidate in turn, then once more those that sent `Retry-After`. Returns when the call has ended.
+   * Tries each candidate in turn, then up to twice the first to end its rest. Returns when the call has ended.
    * @throws ServiceError when no upstream answered, or no memory was free
    */
   async answerFrom(candidates: Candidate[]): Promise<void> {

@@ -18,8 +18,8 @@ const names = z.array(z.string()).optional().catch(undefined);
 const count = z.int().positive().optional().catch(undefined);
 
 /**
- * The limits that the router enforces. A catalog may hold others for clients to read; so is a value of another shape
- * under one of these names.
+ * The limits that the router enforces. A catalog may have others for clients to read, and values of other shapes under
+ * these names.
  */
 const enforcedLimits = z.object({
   /** Allowed sizes, as `<width>x<height>`; a model with `aspect_ratios` and no sizes accepts no size. */
@@ -32,7 +32,7 @@ const enforcedLimits = z.object({
   seconds_max: z.number().positive().optional().catch(undefined),
   /** ISO 639-1. */
   languages: names,
-  /** Of speech the `response_format`s, of a transcription the extensions of file names. */
+  /** For speech the `response_format`s, for a transcription the file extensions. */
   formats: names,
   /** OpenAI's formats of a transcription; without `verbose_json` the model reports no times. */
   response_formats: names,

@@ -27,7 +27,7 @@ const COMMON: readonly PricedGroup[] = [
     advice: 'Use model.',
   },
   {
-    // Without its usage event a stream is charged by an estimate that knows no hidden thinking.
+    // Without its usage event a stream is charged by an estimate without hidden thinking.
     names: words('stream stream_options'),
     types: ['language'],
     advice: 'Set stream and stream_options next to messages.',

@@ -26,8 +26,8 @@ export async function transcriptionRequest(
   { org, params }: ModelCallHead,
   signal: AbortSignal,
 ): Promise<TranscriptionRequest> {
-  const told = transcriptionParams.parse(params);
-  return new TranscriptionRequest(audio, told, await measureAudio(deps, audio, { org, signal }));
+  const read = transcriptionParams.parse(params);
+  return new TranscriptionRequest(audio, read, await measureAudio(deps, audio, { org, signal }));
 }
 
 export class TranscriptionRequest implements ModelRequest {
@@ -60,7 +60,7 @@ export class TranscriptionRequest implements ModelRequest {
 
   /**
    * Makers rely on the media type and the file extension, so both are set from the detected format. Provider packages
-   * make an extension of the media type, so it has no parameters (`;codecs=opus`).
+   * derive an extension from the type, so it has no parameters (`;codecs=opus`).
    */
   toUpstream(model: CatalogModel): Pick<UpstreamRequest, 'body' | 'transcription'> {
     const { format } = this.#measured;

@@ -35,7 +35,7 @@ describe.each(Object.keys(BODIES) as (keyof typeof BODIES)[])('a request in the 
   const request = (more: object = {}) =>
     new TranslatedRequest(translate, bytes({ ...BODIES[dialect], ...more }), head(dialect), {});
 
-  test('holds and is charged what the same chat would be', () => {
+  test('is held and charged like the same chat', () => {
     expect(request().expected(model).cost).toBe(chat.expected(model).cost);
     expect(request().accepted(model)).toEqual(chat.accepted(model));
   });
@@ -198,13 +198,13 @@ describe('a Responses request that passes to OpenAI', () => {
     expect(sent(BODIES.responses, 30)).toMatchObject({ max_output_tokens: 30 });
   });
 
-  test('is refused when the budget does not cover the least that OpenAI answers with', () => {
+  test('is refused when the budget does not cover OpenAI’s minimum output', () => {
     const { cost, outputTokensWithin } = passed(BODIES.responses).expected({ ...model, upstreams: [openai] });
     expect(outputTokensWithin?.(cost)).toBe(100);
     expect(() => outputTokensWithin?.(cost / 10n)).toThrow(/16 output tokens/);
   });
 
-  test('that chat alone understands is translated', () => {
+  test('with a chat-only field is translated', () => {
     expect(passed({ input: 'Hi', seed: 7 }).toUpstream(model, openai)).not.toHaveProperty('native');
   });
 
@@ -236,7 +236,7 @@ describe('a Responses request that passes to OpenAI', () => {
     expect(refusal).toThrow(expect.objectContaining({ code: 'invalid_request', param }));
   });
 
-  test('keeps what it says of the cache at the default time', () => {
+  test('keeps its cache options at the default TTL', () => {
     const options = { prompt_cache_options: { mode: 'explicit', ttl: '30m' } };
     const input = [{ role: 'user', content: [...cached(), ...cached('30m')] }];
     expect(sent({ input, ...options })).toMatchObject({ input, ...options });
@@ -275,7 +275,7 @@ describe('a Responses request that passes to OpenAI', () => {
     );
   });
 
-  test('with such a tool and a field of chat is refused', () => {
+  test('with such a tool and a chat field is refused', () => {
     const asked = passed({ input: 'Hi', tools: [patch], seed: 7 });
     expect(asked.refusalOf({ ...model, upstreams: [openai] })).toMatchObject({ param: 'tools.0.type' });
   });

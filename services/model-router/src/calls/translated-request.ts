@@ -1,6 +1,5 @@
-// A request in another dialect than chat. To a maker that speaks the dialect, its bytes pass through. For others, the chat
-// request that it is translated to takes the path of every call, so holds, limits, prices and fallbacks are chat's; only its
-// answers are translated back.
+// A request in another dialect than chat. Its bytes pass through to a maker that speaks the dialect. For others it
+// becomes a chat request, so holds, limits, prices and fallbacks are chat's, and its answers are translated back.
 import {
   type CatalogModel,
   type Dialect,
@@ -75,7 +74,7 @@ export class TranslatedRequest implements ModelRequest {
       ...expected,
       outputTokensWithin: (amount) => {
         const tokens = outputTokensWithin(amount);
-        // The maker would refuse a limit of tokens that is not above those for thinking, or below its least.
+        // The maker refuses a token limit that is not above the thinking tokens, or below its minimum.
         if (tokens <= this.#thinkingTokens)
           throw endOfBudget('thinking.budget_tokens. Lower it, or raise the budget.');
         if (tokens < least)

@@ -14,7 +14,7 @@ import { parse } from 'yaml';
 
 class CatalogError extends Error {}
 
-/** What the catalog knows of a maker's adapter. */
+/** The catalog's data on a maker's adapter. */
 export interface Adapter {
   /** The model types that this adapter can call. */
   readonly types: readonly ModelType[];
@@ -96,7 +96,7 @@ export class Catalog {
   }
 
   /**
-   * The models of a call, in order, at the prices of its caller: whatever prices a call takes its rates from them.
+   * The models of a call, in order, at its caller's prices, which every price of the call is computed from.
    * @param markup percentage on top of the price list
    * @throws ServiceError `model_not_found`; `wrong_endpoint` for a model of another type, with the right endpoint.
    */

@@ -50,8 +50,8 @@ describe('the catalog of local models without programs', () => {
   });
 });
 
-describe('the catalog of the further local models', () => {
-  it('prices every model above zero, and names models that there are', async () => {
+describe('the catalog of the other local models', () => {
+  it('prices every model above zero, and names existing models', async () => {
     expect(others.map(({ type }) => type).sort()).toEqual([
       'decision',
       'image',
@@ -75,7 +75,7 @@ describe('the catalog of the further local models', () => {
     }
   });
 
-  it('states the limits that hold', () => {
+  it('states the actual limits', () => {
     expect(limitsOf('local/chat')?.output_tokens).toBe(OUTPUT_TOKENS_MAX);
     expect(limitsOf('local/rerank')).toEqual({
       documents: RERANK_DOCUMENTS_MAX,

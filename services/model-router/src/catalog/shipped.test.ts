@@ -38,7 +38,7 @@ describe('sources', () => {
   const SOURCE = /^ {2}# source: https:\/\/\S+(, .+)?, read \d{4}-\d{2}-\d{2}$/;
 
   it.each(makersFiles)(
-    '$name tells where the price of every model is from, and when it was read',
+    '$name names the source of the price of every model, and when it was read',
     ({ text }) => {
       const lines = text.split('\n');
       const without = lines.filter(
@@ -112,7 +112,7 @@ describe('upstreams', () => {
     packages.set(adapter, types);
     return types;
   };
-  /** An OpenAI-compatible upstream has no package, nor has a maker whose adapter is all ours. */
+  /** An OpenAI-compatible upstream has no package, nor has a maker whose adapter is our own. */
   const withPackage = ofMakers.map((model) => ({
     ...model,
     upstreams: model.upstreams.filter(({ adapter }) => `@ai-sdk/${adapter}` in router.dependencies),

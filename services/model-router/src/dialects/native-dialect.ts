@@ -8,13 +8,13 @@ import type { DialectBody } from './dialect.ts';
 export interface NativeDialect {
   /** Names of the limit of output tokens; the first is set when the caller sets none. */
   readonly lengths: readonly [string, ...string[]];
-  /** The least limit of output tokens that its maker accepts. */
+  /** The lowest output token limit that its maker accepts. */
   readonly outputTokensMin: number;
   /** Whether the dialect's maker understands the request; others are translated for it too. */
   serves(request: DialectBody): boolean;
   /** Headers of the caller that its maker gets. */
   headers(head: ModelCallHead): Record<string, string>;
-  /** The caller's bytes without what only other makers understand. */
+  /** The caller's bytes without parts for other makers only. */
   body(given: Buffer, model: CatalogModel): Buffer;
   /**
    * Prices a whole answer and writes our model name and the cost into it.

@@ -35,7 +35,7 @@ const chunk = (choice: object, more: object = {}) =>
 const DONE = Buffer.from('data: [DONE]\n\n');
 const eventsOf = (bytes: Buffer | null) => bytes?.toString('utf8').trimEnd().split('\n\n') ?? [];
 
-test('what comes before the first token is held back, so that a fallback stays possible', () => {
+test('data before the first token is held back, so that a fallback stays possible', () => {
   const stream = completionStream();
   expect(stream.push(chunk({ delta: { role: 'assistant' } }))).toBeNull();
   expect(stream.forwarded).toBe(false);
@@ -49,7 +49,7 @@ test('a comment keeps the caller’s connection alive', () => {
   expect(stream.push(Buffer.from(': waiting\n\n'))?.toString()).toBe(': waiting\n\n');
 });
 
-test('the last event has the cost that is charged, and ends as the dialect ends', () => {
+test('a stream ends with the charged cost, in the form of the dialect', () => {
   const stream = completionStream();
   stream.push(chunk({ delta: { content: 'Grüße' } }));
   const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
@@ -89,12 +89,12 @@ test.each([
     const end = events.find(({ type }) => ['message_delta', 'response.completed'].includes(type));
     return end?.usage ?? (end?.response as { usage?: unknown })?.usage;
   };
-  // Anthropic's SDK reads the counts of `message_delta` without asking whether there are any.
+  // Anthropic's SDK reads the counts of `message_delta` without checking for them.
   for (const dialect of ['messages', 'responses'] as const)
     expect(usageIn(dialect)).toMatchObject({ input_tokens: 3, output_tokens: 2, cost: 0.000007 });
 });
 
-test('a stream that was cut is not a good one, and its last words have the dialect’s shape', () => {
+test('a cut stream fails, and its last words have the dialect’s shape', () => {
   const stream = completionStream();
   stream.push(chunk({ delta: { content: 'a' } }));
   expect(() => stream.finish()).toThrow(UnusableAnswer);

@@ -1,4 +1,4 @@
-// A streamed chat answer in another dialect: chat prices it and decides when it may be passed on, the translator words it.
+// A streamed chat answer in another dialect: chat prices it and decides when to pass it on; the translator formats it.
 import type { ModelReplyHead, ServiceError } from '@switchyard/contracts';
 import { dataOf, EVENT_END } from '../answers/sse-events.ts';
 import type { StreamEnd, StreamedAnswer } from '../answers/streamed-answer.ts';

@@ -1,5 +1,5 @@
-// GETs a URL that a maker's answer named: a picture, a video, the state of a job. At the maker itself it is asked as
-// always; elsewhere only through the egress. A maker could otherwise have us read the private network that we are in.
+// GETs a URL that a maker's answer named: a picture, a video, the state of a job. URLs at the maker are requested
+// directly, others only through the egress; otherwise a maker could make us read our private network.
 import type { Egress } from '@switchyard/egress';
 import { Response } from 'undici';
 

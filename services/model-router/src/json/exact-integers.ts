@@ -1,5 +1,5 @@
 // Parses JSON so that it can be written again with the same integers. Ids in the arguments of tools may exceed 2^53, above
-// which a number of JavaScript has not all digits.
+// which JavaScript numbers lose digits.
 
 /** ES2026; TypeScript does not declare it yet. */
 interface RawJson {
@@ -25,7 +25,7 @@ export function parseExactly(text: string): unknown {
   return hasManyDigits(text) ? json.parse(text, keepDigits) : JSON.parse(text);
 }
 
-/** Whether `parseExactly` made this value of an integer. */
+/** Whether `parseExactly` made this from an integer. */
 export function isExactInteger(value: unknown): boolean {
   return json.isRawJSON(value);
 }

@@ -35,7 +35,7 @@ const FAULT_STATUSES = new Set([401, 402, 403, 404, 405, 408]);
 /** Statuses about our account with the maker, and the message for the caller. */
 const OUR_CREDENTIALS: Partial<Record<number, string>> = {
   401: 'the upstream refused our credentials (401)',
-  402: 'the upstream wants our account to be paid (402)',
+  402: 'the upstream requires payment from us (402)',
   403: 'the upstream refused our credentials (403)',
 };
 
@@ -82,7 +82,7 @@ export function faultOf(error: unknown): Failure {
   return forCallers({ status, message, kind: 'fault', retryAfterS: null });
 }
 
-/** @param withoutKeys takes our API keys out of a maker's words, which may quote them */
+/** @param withoutKeys redacts our API keys, which a maker's message may quote */
 export function redacted(failure: Failure, withoutKeys: (words: string) => string): Failure {
   const { message, said } = failure;
   return {
@@ -92,7 +92,7 @@ export function redacted(failure: Failure, withoutKeys: (words: string) => strin
   };
 }
 
-/** Leaves out our account, and all above a length. */
+/** Redacts our account, and limits the length. */
 export function forCallers(failure: Failure): Failure {
   return { ...failure, ...messageForCallers(failure.message) };
 }

@@ -14,7 +14,7 @@ export interface MakerDeps {
 export interface ConnectedDeps extends MakerDeps {
   /** Connections shared by all makers. */
   dispatcher: Dispatcher;
-  /** Fetches what callers name by URL, and what a maker names elsewhere than at itself. */
+  /** Fetches URLs that callers name, and those that a maker names outside its origin. */
   egress: Egress;
 }
 
@@ -31,7 +31,7 @@ export interface UpstreamRequest {
   /** Whether to pass on the bytes of a good answer as they arrive; an error body is always collected. */
   stream: boolean;
   requestId: string;
-  /** The body is in a dialect that the maker speaks, and so is the answer to be. */
+  /** The body is in a dialect that the maker speaks; the answer must be too. */
   native?: { dialect: Dialect; headers: Readonly<Record<string, string>> } | undefined;
 }
 
@@ -57,7 +57,7 @@ export interface CallOptions {
 }
 
 export interface Maker {
-  /** Dialects of language models, besides chat, whose requests the maker takes as they are. */
+  /** Dialects of language models, besides chat, whose requests the maker takes unchanged. */
   readonly speaks?: readonly Dialect[];
   /**
    * Resolves when the answer begins; an error of the maker may be an answer too.

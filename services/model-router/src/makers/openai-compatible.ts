@@ -16,7 +16,7 @@ const PATHS: Partial<Record<ModelType, string>> = {
   transcription: '/audio/transcriptions',
 };
 
-/** Streams are read event by event, so that a budget ends one where it is used up, and not a buffer later. */
+/** Streams are read event by event, so that a used-up budget ends one at once, not a buffer later. */
 const STREAM_BUFFER_BYTES = 1;
 
 interface OpenAiCompatible extends Maker {
@@ -24,7 +24,7 @@ interface OpenAiCompatible extends Maker {
 }
 
 export function openAiCompatible(deps: MakerDeps): OpenAiCompatible {
-  // A connection for each call: one that breaks takes no other with it.
+  // One connection per call: a broken one affects no other call.
   const agent = createMakersAgent({ allowH2: false });
   return {
     call: (request, options) => call(agent, deps, request, options),

@@ -13,7 +13,7 @@ describe.each(AI_SDK_MAKERS.map((maker) => [maker.name, maker] as const))('%s', 
       expect(models[type]?.('a-model').modelId).toBe('a-model');
   });
 
-  test('is held to its answers by fixtures that name their source', () => {
+  test('has contract tests, with fixtures that name their source', () => {
     const folder = join(import.meta.dirname, name);
     expect(readdirSync(folder).some((file) => file.endsWith('contract.test.ts'))).toBe(true);
     const fixtures = join(folder, '__fixtures__');
@@ -23,7 +23,7 @@ describe.each(AI_SDK_MAKERS.map((maker) => [maker.name, maker] as const))('%s', 
   });
 });
 
-/** Prints which packages of the AI SDK a module imports, itself or by others. */
+/** Prints the AI SDK packages that a module imports, directly or indirectly. */
 const IMPORTS = `
   import { registerHooks } from 'node:module';
   const seen = new Set();

@@ -15,7 +15,7 @@ export const AI_SDK_MAKERS: readonly MakerDeclaration[] = Object.values(makers);
 
 const types = Object.keys(MODEL_TYPES) as ModelType[];
 
-/** What the catalog knows of each adapter. Videos are jobs: videos/registry.ts makes the makers of them. */
+/** What the catalog knows of each adapter. Videos are jobs: videos/registry.ts creates their makers. */
 export const ADAPTERS: Readonly<Record<string, Adapter>> = {
   'openai-compatible': { types },
   local: { types },

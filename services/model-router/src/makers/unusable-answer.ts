@@ -18,7 +18,7 @@ export function readWhole<T>(body: Buffer, read: (body: Buffer) => T): T {
   try {
     return read(body);
   } catch (cause) {
-    throw new UnusableAnswer('the answer is no whole JSON object', { cause });
+    throw new UnusableAnswer('the answer is not a JSON object', { cause });
   }
 }
 

@@ -122,7 +122,7 @@ describe('a failure', () => {
   const error = (code: string | null) => ({ message: words, type: 'x', param: null, code });
 
   test.each([400, 404, 429, 500, 503])(
-    'of an answer with %d tells callers no account, and the operator all',
+    'of an answer with %d shows the account to the operator only',
     (status) => {
       const failure = failureOfAnswer(status, Buffer.from(JSON.stringify({ error: error(null) })), null);
       expect(failure).toMatchObject({ message: left, said: words });

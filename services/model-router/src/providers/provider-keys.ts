@@ -59,7 +59,7 @@ export class ProviderKeys {
   /** Why the stored key cannot be read; null: it can, or there is none. */
   readonly locked = (variable: string): string | null => this.stored(variable)?.locked ?? null;
 
-  /** Takes the keys out of a maker's words. */
+  /** Redacts the keys in a maker's text. */
   readonly withoutKeys = (words: string): string => {
     let text = words;
     for (const key of this.#used) text = text.replaceAll(key, REDACTED);

@@ -28,13 +28,13 @@ test.each([
   ['max_tokens', { max_tokens: 8_000 }, 8_000n],
   ['max_completion_tokens', { max_completion_tokens: 8_000 }, 8_000n],
   [
-    'the larger of the two, since makers differ in which they go by',
+    'the larger of the two, since makers differ in which they use',
     { max_tokens: 9, max_completion_tokens: 8_000 },
     8_000n,
   ],
   ['as much for each of n answers', { max_tokens: 8_000, n: 3 }, 24_000n],
-  ['the model’s maximum where no limit is asked for', {}, 64_000n],
-])('a chat in one piece holds all that it may say: %s', (_which, asked, tokens) => {
+  ['the model’s maximum without a given limit', {}, 64_000n],
+])('an unstreamed chat holds its maximum output: %s', (_which, asked, tokens) => {
   expect(heldBy({ messages, ...asked })).toBe(tokens);
 });
 
@@ -80,7 +80,7 @@ test('an answer limited to an amount gets the tokens that fit, and no more than 
   expect(short.outputTokensWithin?.(1_000_000_000n)).toBe(7);
 });
 
-test('an accepted request costs at least its input: no output, and only what the model reads', () => {
+test('an accepted request costs its input: no output, and only what the model reads', () => {
   const plain = inputOf({ messages });
   expect(plain % INPUT).toBe(0n);
   expect(inputOf({ messages, metadata: { note: 'x'.repeat(4_000) }, max_tokens: 8_000 })).toBe(plain);
@@ -103,7 +103,7 @@ test.each(['system', 'contents', 'provider_options'])(
 test.each([
   ['by the image', { image: '0.04' }, 80_000_000n],
   ['by the token', { input_token: '0.000001', output_token: '0.00001' }, INPUT + 2n * 272n * OUTPUT],
-])('a batch of images that was started, priced %s, costs each of its images', (_how, pricing, cost) => {
+])('a started batch of images, priced %s, costs each of its images', (_how, pricing, cost) => {
   const image = model('image', { pricing });
   expect(priceAccepted(image, { prompt: 'Sea', n: 2 }).costNano).toBe(cost);
   expect(expectedCost(image, { prompt: 'Sea', n: 2 }, false).cost).toBeGreaterThanOrEqual(cost);

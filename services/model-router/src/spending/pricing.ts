@@ -52,7 +52,7 @@ export function readUsage(usage: unknown): TokenUsage | null {
     completion_tokens: output,
     prompt_tokens_details: details,
   } = parsed.data;
-  // More cached tokens than tokens would make the remainder negative.
+  // Counts above the input's would make the remainder negative.
   const cachedInputTokens = Math.min(details?.cached_tokens ?? 0, inputTokens);
   const written = Math.min(details?.cache_write_tokens ?? 0, inputTokens - cachedInputTokens);
   return {

@@ -92,7 +92,7 @@ const NOTES: ReadonlySet<string> = new Set([
   'prompt_cache_key',
 ]);
 
-/** What a model may read of a request: makers read further members than those that the endpoint describes. */
+/** The members that a model may read: makers read further ones than the endpoint describes. */
 function withoutNotes(request: RequestJson): Record<string, unknown> {
   const read = Object.entries(request).filter(
     ([name, value]) => !NOTES.has(name) && (typeof value === 'string' || typeof value === 'object'),

@@ -8,7 +8,7 @@ import { parseExactly, type VideoImage, type VideoJob } from '@switchyard/model-
 /** The fields of a request; of its first frame only the media type. */
 type StoredFields = Omit<VideoJob, 'id' | 'image'> & { image: string | null };
 
-/** What the record of a job has of its input. */
+/** Input data that a job's record keeps. */
 export interface InputSummary {
   /** Bytes of the fields and the first frame. */
   bytes: number;

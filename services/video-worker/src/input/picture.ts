@@ -33,18 +33,17 @@ export async function readPicture(image: string, from: PictureSource): Promise<V
   const bytes = isRemote(image) ? await download(image, from) : decode(image);
   if (bytes.length > VIDEO_IMAGE_BYTES_MAX) throw tooLarge();
   const mediaType = pictureType(bytes);
-  if (mediaType === null)
-    throw invalidParam('image', 'is not a supported picture. Send PNG, JPEG, WebP or GIF.');
+  if (mediaType === null) throw invalidParam('image', 'unsupported format. Send PNG, JPEG, WebP or GIF.');
   return { mediaType, bytes };
 }
 
 function decode(url: string): Buffer {
   const [preamble, , parameters = ''] = DATA_URL.exec(url.slice(0, PREAMBLE_LENGTH_MAX)) ?? [];
   if (preamble === undefined || !/;base64$/i.test(parameters))
-    throw invalidParam('image', 'is not a valid data URL. Use data:<media_type>;base64,<data>.');
+    throw invalidParam('image', 'invalid data URL. Use data:<media_type>;base64,<data>.');
   const data = url.slice(preamble.length);
   if (!BASE64.test(data))
-    throw invalidParam('image', 'the data URL is not base64. Encode the picture as base64.');
+    throw invalidParam('image', 'the data URL is not base64. Encode its data as base64.');
   return Buffer.from(data, 'base64');
 }
 

@@ -19,7 +19,7 @@ afterAll(() => installation?.stop());
 const STEPS_MAX = 60;
 const CHARGE = 400;
 const CHEAPER = 150;
-/** Of options that are most of an input. */
+/** Size of options, most of an input. */
 const OPTIONS_BYTES = 20_000_000;
 
 interface Scenario {
@@ -99,7 +99,7 @@ async function everyDeath(scenario: Scenario, when: Death['when'], check: (outco
     }
     if (!outcome.isDead) return expect(step).toBeGreaterThan(10); // the worker survived, so every step was covered
   }
-  throw new Error('a job has more steps than that?');
+  throw new Error('a job exceeds STEPS_MAX steps');
 }
 
 describe.each(['before', 'after'] as const)('a worker that dies %s any step', (when) => {
@@ -175,7 +175,7 @@ describe('a job', () => {
     const { record } = await run({ first: { end: 'failed' } }, null);
     expect(record.error).toEqual({
       code: 'video_failed',
-      message: 'it came to nothing in organization [redacted]',
+      message: 'rendering failed in organization [redacted]',
     });
   });
 
@@ -305,7 +305,7 @@ describe('a job', () => {
     await installation.videos.update(entry.key, { ...entry.value, deleted: true }, entry.revision);
   };
 
-  test('that finds the store of results full is downloaded again every few minutes until there is room', async () => {
+  test('that finds the result store full is downloaded again every few minutes until there is room', async () => {
     const { bus, clock } = installation;
     const resize = (max_bytes: number) => bus.jsm.streams.update('OBJ_video-results', { max_bytes });
     const { bytes } = (await bus.jsm.streams.info('OBJ_video-results')).state;
@@ -327,7 +327,7 @@ describe('a job', () => {
     expect(await installation.read(event)).toMatchObject({ state: 'completed', refunded_nano: '0' });
   });
 
-  test('has a result that expires with the first bytes that were stored', async () => {
+  test('has a result whose lifetime starts with its first bytes', async () => {
     const { clock } = installation;
     const maker = new TestMaker({ looks: 1 });
     let begunAt = 0;

@@ -220,7 +220,7 @@ async function look(deps: JobDeps, held: HeldJob): Promise<After> {
   const stopClock = deps.clock.after(msLeft, () => late.abort(new Error('the job is late')));
   let progress: VideoProgress;
   try {
-    progress = await askHowItStands(deps, held, late.signal);
+    progress = await checkStatus(deps, held, late.signal);
     if (progress.state === 'completed') return await keep(deps, held, progress);
   } catch (error) {
     held.signal.throwIfAborted();
@@ -244,13 +244,13 @@ async function look(deps: JobDeps, held: HeldJob): Promise<After> {
   return later();
 }
 
-function failedAtMaker(deps: JobDeps, held: HeldJob, words: string): Promise<After> {
-  const { message, said } = messageForCallers(deps.withoutKeys(words));
+function failedAtMaker(deps: JobDeps, held: HeldJob, text: string): Promise<After> {
+  const { message, said } = messageForCallers(deps.withoutKeys(text));
   logOurAccount(deps, held, said);
   return fail(deps, held, 'video_failed', message);
 }
 
-/** A maker's error for the log: its words may quote our key. */
+/** A maker's error for the log; it may quote our key. */
 function described({ withoutKeys }: JobDeps, error: unknown): string {
   return withoutKeys(String(error instanceof Error ? error.stack : error));
 }
@@ -263,13 +263,13 @@ function logOurAccount(deps: JobDeps, { record }: HeldJob, said: string | undefi
 }
 
 /** @param late also ends the download of the video, which goes on after this function returns */
-async function askHowItStands(deps: JobDeps, held: HeldJob, late: AbortSignal): Promise<VideoProgress> {
+async function checkStatus(deps: JobDeps, held: HeldJob, late: AbortSignal): Promise<VideoProgress> {
   const { id } = held.record;
   const { upstream, job } = attemptOf(held.record);
   const input = async () => {
-    const words = await deps.inputs.read(id);
-    if (!words) throw new Error(`what ${id} is to be made from is no longer there`);
-    return words;
+    const stored = await deps.inputs.read(id);
+    if (!stored) throw new Error(`the input of ${id} is no longer stored`);
+    return stored;
   };
   const signal = AbortSignal.any([held.signal, held.unwanted, deps.stopping, late]);
   return makerOf(deps, upstream).status({ id, upstream, job: job ?? '' }, input, signal);

@@ -17,7 +17,7 @@ const AGAIN_MS = 500;
 /** Another worker holds the lease now; this worker must stop all work on the job. */
 export class LeaseLost extends Error {
   constructor(id: string) {
-    super(`the lease of ${id} is another’s`);
+    super(`lost the lease of ${id}`);
     this.name = 'LeaseLost';
   }
 }
@@ -117,7 +117,7 @@ export class HeldJob {
       }
       await this.#readAgain();
     }
-    throw new Error(`${this.#key} is changed by others all the time`);
+    throw new Error(`too many conflicting changes of ${this.#key}`);
   }
 
   /** Accepts the changes that others may make under our lease; any other change means that the lease is lost. */

@@ -13,7 +13,7 @@ export interface JobDeps {
   events: Pick<EventPublisher, 'publish'>;
   catalog: Catalog;
   makers: Readonly<Record<string, VideoMaker>>;
-  /** Takes our API keys out of a maker's words. */
+  /** Redacts our API keys in a maker's text. */
   withoutKeys(words: string): string;
   /** Limits the memory for large inputs, which a maker request holds several times. */
   largeBodies: Pick<ByteBudget, 'take'>;

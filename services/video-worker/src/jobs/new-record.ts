@@ -19,10 +19,7 @@ export async function ensureRecord(
 ): Promise<void> {
   const { org, video_id: id } = event.data;
   if (clock.now() - Date.parse(event.time) > EVENT_AGE_MS_MAX) {
-    logger.debug(
-      { video: id, charged_at: event.time },
-      'a charge is older than records are kept: left alone',
-    );
+    logger.debug({ video: id, charged_at: event.time }, 'ignored a charge older than the life of a record');
     return;
   }
   const key = videoKey(org, id);

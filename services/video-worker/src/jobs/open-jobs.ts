@@ -21,7 +21,7 @@ interface OpenJobsOptions {
   readonly onChange: () => void;
 }
 
-/** What the unfinished jobs of an org take. */
+/** Usage by an org's unfinished jobs. */
 export interface OpenUse {
   jobs: number;
   /** Bytes of their stored inputs. */
@@ -78,7 +78,7 @@ export class OpenJobs {
         if (!this.#watch) await this.#begin();
         await this.#follow();
       } catch (error) {
-        bus.logger.warn({ err: error }, 'the watch of open videos ended; it is begun again');
+        bus.logger.warn({ err: error }, 'the watch of open videos ended; restarting it');
       } finally {
         this.#watch = null;
         if (!this.#relinked) await passed(AGAIN_MS, clock, signal);

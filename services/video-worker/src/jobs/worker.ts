@@ -16,7 +16,7 @@ export const LOOK_EVERY_MS = 250;
 export interface Worker {
   /** Takes no further job, and releases the current ones at once or after their current step. */
   stop(): Promise<void>;
-  /** What the unfinished jobs of an org take, of all workers. */
+  /** Usage by an org's unfinished jobs, on all workers. */
   openUseOf(org: string): OpenUse;
 }
 
@@ -94,7 +94,7 @@ function takerOf(deps: JobDeps, worker: string): (entry: Entry<VideoRecord>) => 
       return held;
     } catch (error) {
       const about = { err: error, video: entry.value.id };
-      if (!isReported) deps.logger.error(about, 'the lease of a video cannot be written; it is tried again');
+      if (!isReported) deps.logger.error(about, 'the lease of a video cannot be written; retrying');
       isReported = true;
       return null;
     }
@@ -114,6 +114,6 @@ async function finish(deps: JobDeps, held: HeldJob): Promise<void> {
     held.abandon();
     const level = error instanceof LeaseLost ? 'debug' : 'error';
     const about = { err: error, video: held.record.id };
-    deps.logger[level](about, 'work on a video broke off; it is taken up again');
+    deps.logger[level](about, 'work on a video failed; it will be retried');
   }
 }

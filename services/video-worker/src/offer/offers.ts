@@ -14,8 +14,8 @@ export interface Offer extends VideoPrice {
 }
 
 /**
- * Returns at least one offer, in the requested order, at the prices of the caller. If the first model refuses, its error is thrown; fallbacks that
- * refuse are left out.
+ * Returns at least one offer, in the requested order, at the caller's prices. If the first model refuses, its error is
+ * thrown; fallbacks that refuse are left out.
  * @throws ServiceError `model_not_found`, `wrong_endpoint`, `invalid_request`, `model_unavailable`
  */
 export function offersFor(

@@ -18,7 +18,7 @@ export interface VideoOperations {
   egress: Egress;
   holds: HoldKeeper;
   largeBodies: ByteBudget;
-  /** What the unfinished jobs of an org take. */
+  /** Usage by an org's unfinished jobs. */
   openUseOf(org: string): OpenUse;
   /** Maximum size of a video, in bytes. */
   resultBytesMax: number;

@@ -94,7 +94,7 @@ async function publishJob(
   }
   await deps.events.publish(event);
   await ensureRecord(deps, event, input).catch((error: unknown) =>
-    deps.logger.warn({ err: error, video: id }, 'the record of a video is made from its event later'),
+    deps.logger.warn({ err: error, video: id }, 'the record of a video will be made from its event'),
   );
   return input;
 }

@@ -13,10 +13,7 @@ export function deleteVideo(deps: VideoOperations) {
     await deps.results
       .delete(id)
       .catch((error: unknown) =>
-        deps.logger.warn(
-          { err: error, video: id },
-          'the result of a deleted video goes when its time is over',
-        ),
+        deps.logger.warn({ err: error, video: id }, 'the result of a deleted video remains until it expires'),
       );
     return { id, object: 'video', deleted: true };
   };

@@ -20,7 +20,7 @@ export function listVideos({ videos, clock }: Pick<VideoOperations, 'videos' | '
     const [after, limit] = [afterOf(query), limitOf(query)];
     const left = (await idsOf(videos, org)).filter((id) => after === undefined || id < after);
     const found: VideoRecord[] = [];
-    // One more than the page shows whether there are more.
+    // One beyond the page shows whether more follow.
     for (let from = 0; from < left.length && found.length <= limit; from += limit + 1) {
       const keys = left.slice(from, from + limit + 1).map((id) => videoKey(org, id));
       const entries = await videos.entriesOf(keys);

@@ -73,7 +73,7 @@ class AsyncComputer:
         return await self._api.start_computer(self.id)
 
     async def stop(self) -> ComputerInfo:
-        """Stops the computer and its minutes; /workspace stays."""
+        """Stops the computer and its billing; /workspace stays."""
         return await self._api.stop_computer(self.id)
 
     async def delete(self) -> None:

@@ -10,7 +10,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosedError
 
 #: Messages of output that wait to be read. Beyond them the shell waits for its reader. When that lasts for a minute, the
-#: connection is taken for dead, because pings and pongs wait behind the output.
+#: connection counts as dead, because pings and pongs wait behind the output.
 UNREAD_MESSAGES_MAX = 1_024
 
 

@@ -166,7 +166,7 @@ export class AudioMemberScanner {
     if (this.#restBytes > TRANSCRIPTION_FIELDS_BYTES_MAX)
       throw new ServiceError(
         'body_too_large',
-        `The fields beside the audio exceed ${TRANSCRIPTION_FIELDS_BYTES_MAX} bytes. Send less.`,
+        `The fields besides the audio exceed ${TRANSCRIPTION_FIELDS_BYTES_MAX} bytes. Send less.`,
       );
     this.#rest.push(Buffer.from(bytes)); // a copy, so that a few bytes do not retain a whole piece of the body
   }

@@ -31,7 +31,7 @@ export class FormFields {
     if (truncated || this.#bytes > this.#bytesMax)
       throw new ServiceError(
         'body_too_large',
-        `The fields beside the file exceed ${this.#bytesMax} bytes. Send less.`,
+        `The fields besides the file exceed ${this.#bytesMax} bytes. Send less.`,
       );
     const values = this.#values.get(name);
     if (values) values.push(value);

@@ -44,7 +44,7 @@ const FORM_BYTES_MAX = AUDIO_BYTES_MAX + 2 * TRANSCRIPTION_FIELDS_BYTES_MAX;
 export const TRANSCRIPTION_BODY_BYTES_MAX =
   Math.ceil((AUDIO_BYTES_MAX * 3) / 2) + TRANSCRIPTION_FIELDS_BYTES_MAX;
 
-/** @throws ServiceError for an invalid request, the rest of whose body is then discarded as it arrives */
+/** @throws ServiceError for an invalid request; the rest of its body is discarded as it arrives */
 export async function readTranscription(raw: IncomingMessage, deps: FormDeps): Promise<TranscriptionRequest> {
   const contentType = raw.headers['content-type'] ?? '';
   const read = READ_BY_TYPE[contentType.split(';')[0]?.trim().toLowerCase() ?? ''];
@@ -109,7 +109,7 @@ function checkForm({ audio, audioField, fields }: ReadTranscription): Omit<Trans
 }
 
 /**
- * The type that the sender gave, or else by the file's name; without either, the file itself is examined later.
+ * The declared type, or else that of the file's name; without either, the file itself is examined later.
  * @throws ServiceError `invalid_request` for an unknown audio type
  */
 function mediaTypeOf(

@@ -31,7 +31,7 @@ function lines({ text }: Cue): string {
   return text.trim().replaceAll(/(\r?\n)+/g, '\n');
 }
 
-/** Removes WebVTT markup, and text that would end the times of a cue. */
+/** Escapes WebVTT markup, and `-->`, which would end the cue. */
 function unmarked(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

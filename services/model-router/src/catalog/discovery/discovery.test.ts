@@ -143,7 +143,7 @@ describe('Ollama', () => {
     clock.advance(ASK_AGAIN_MS);
     await expect
       .poll(() => find(catalog, 'ollama/llama3:latest')?.unavailable_reason)
-      .toBe(`ollama at ${servers.url} cannot be asked: ${why}`);
+      .toBe(`ollama at ${servers.url} failed: ${why}`);
     servers.answerWith(null);
     await expect.poll(() => clock.waiting).toBe(1);
     clock.advance(ASK_AGAIN_AFTER_FAILURE_MS);

@@ -40,7 +40,7 @@ export async function startDiscovery({
       failing.add(server); // logged once, not every five seconds
       logger.warn(
         { server: server.name, url: server.url, failure },
-        'a server of models does not say what it has',
+        'a model server could not list its models',
       );
     }
     const againMs = failure === null ? ASK_AGAIN_MS : ASK_AGAIN_AFTER_FAILURE_MS;
@@ -74,7 +74,7 @@ async function take(server: ModelServer, catalog: Catalog, signal: AbortSignal):
     return null;
   } catch (error) {
     const failure = error instanceof Error ? error.message : String(error);
-    if (!signal.aborted) catalog.discovered(where, [], `${where} cannot be asked: ${failure}`);
+    if (!signal.aborted) catalog.discovered(where, [], `${where} failed: ${failure}`);
     return failure;
   }
 }

@@ -66,7 +66,7 @@ export function ollamaServer({ url, prices, apiKeyEnv, logger, ...ask }: OllamaO
       if (!(error instanceof BadAnswer)) throw error;
       // Logged once, not every minute.
       if (!before?.isBroken)
-        logger.warn({ url, model: name, failure: error.message }, 'the card of a model cannot be read');
+        logger.warn({ url, model: name, failure: error.message }, 'a model card cannot be read');
       return { entry: before?.entry ?? null, isBroken: true };
     }
   };
@@ -92,7 +92,7 @@ function readCard(name: string, { details: about, model_info: info, capabilities
   const contextLength = wholeNumber(info?.[`${architecture}.context_length`]);
   const dimensions = wholeNumber(info?.[`${architecture}.embedding_length`]);
   const description = [about?.parameter_size, about?.quantization_level].filter(Boolean).join(', ');
-  const common = { name, description: `On an Ollama of your own. ${description}`.trim(), contextLength };
+  const common = { name, description: `On your own Ollama. ${description}`.trim(), contextLength };
   if (can.has('completion'))
     return {
       ...common,

@@ -43,7 +43,7 @@ export function vllmServer({ url, type, prices, apiKeyEnv, ...ask }: VllmOptions
         const found: FoundModel = {
           name: id,
           type,
-          description: 'On a vLLM of your own.',
+          description: 'On your own vLLM.',
           inputs: ['text'],
           contextLength: contextLength ?? undefined,
           limits: {},

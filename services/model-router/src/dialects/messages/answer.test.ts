@@ -99,7 +99,7 @@ describe('a whole answer', () => {
     expect(messageOf({ content: 'Hi' }, finish, choice)).toMatchObject({ stop_reason, stop_sequence }),
   );
 
-  test('of a maker that ends tool calls and refusals with `stop` says what they are', () => {
+  test('of a maker that ends all answers with `stop` has the right stop reason', () => {
     expect(messageOf({ tool_calls: [WEATHER] }).stop_reason).toBe('tool_use');
     expect(messageOf({ refusal: 'I can’t.' })).toMatchObject({
       content: [{ type: 'text', text: 'I can’t.' }],
@@ -107,7 +107,7 @@ describe('a whole answer', () => {
     });
   });
 
-  test('has the numbers above 2^53 of a tool call with all their digits', () => {
+  test('keeps all digits of numbers above 2^53 in a tool call', () => {
     const called = { name: 'weather', arguments: '{"station":12345678901234567890}' };
     const answer = messageOf({ tool_calls: [{ id: 'call_1', function: called }] });
     expect(JSON.stringify(answer.content)).toContain('"input":{"station":12345678901234567890}');
@@ -134,7 +134,7 @@ interface StreamedEvent {
 
 type Delta = NonNullable<NonNullable<ChatChunk['choices']>[number]['delta']>;
 
-/** The events of a stream of these deltas; the name of each is its type, and each is as the contract says. */
+/** The events of a stream of these deltas; each is named by its type and satisfies the contract. */
 function eventsOf(deltas: Delta[], finish_reason = 'stop', frame = FRAME): StreamedEvent[] {
   const stream = new MessageStream(frame);
   const model = 'acme/chat-1';
@@ -286,7 +286,7 @@ describe('a stream', () => {
     expect(blocksOf(events)[0]).toEqual([0, { type: 'text', text: '' }]);
   });
 
-  test('says that it is a refusal, whether by its end or by its text', () => {
+  test('reports a refusal, given by its finish reason or its text', () => {
     const stopOf = (events: StreamedEvent[]) => events.at(-2)?.delta?.stop_reason;
     expect(stopOf(eventsOf([], 'content_filter'))).toBe('refusal');
     expect(stopOf(eventsOf([{ refusal: 'I can’t.' }]))).toBe('refusal');

@@ -6,7 +6,7 @@ import { toStopReason } from './stop-reason.ts';
 import { toThinkingBlocks } from './thoughts.ts';
 import { toUsage } from './usage.ts';
 
-/** What the request decides about its answer. */
+/** Answer properties that the request sets. */
 export interface AnswerFrame {
   /** Id of the message. */
   id: string;

@@ -25,7 +25,7 @@ export type ChatMessage =
 const FILENAME = 'document.pdf';
 /** Chat has no field for a failed tool. */
 const FAILED = 'Error: ';
-/** Chat's tool results are text, so that files of a result follow as the user's. */
+/** Chat's tool results are text, so a result's files follow in a user message. */
 const FILES_FOLLOW = '(The files of this result follow in the next message.)';
 
 export function toChatMessages({
@@ -120,7 +120,7 @@ function urlOf(source: Block<'image'>['source']): string {
   return source.type === 'url' ? source.url : `data:${source.media_type};base64,${source.data}`;
 }
 
-/** A text alone goes as a string, which every server understands. */
+/** Text alone becomes a string, which every server understands. */
 function plainIfText(parts: ChatPart[]): string | ChatPart[] {
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
   return texts.length === parts.length ? texts.join('\n') : parts;

@@ -12,7 +12,7 @@ const chatOf = (fields: object) => toChatRequest(parse(fields));
 const messagesOf = (...messages: object[]) => chatOf({ messages }).messages;
 
 describe('a Messages request as a chat request', () => {
-  test('has its model, fallbacks, length, sampling, stops, person and stream under the names of chat', () =>
+  test('has its model, fallbacks, length, sampling, stops, user and stream under chat’s names', () =>
     expect(
       chatOf({
         models: ['acme/chat-2'],

@@ -64,7 +64,7 @@ function toChatChoice(choice: ToolChoice) {
   }
 }
 
-/** How hard the model shall think. */
+/** The thinking effort. */
 export function toHints(request: MessagesRequest): Record<string, unknown> {
   const effort = effortOf(request);
   return effort === undefined ? {} : { reasoning_effort: effort };

@@ -6,7 +6,7 @@ export type ChatEnd = Pick<ChatCompletion['choices'][number], 'finish_reason' | 
 
 type StopReason = 'end_turn' | 'max_tokens' | 'stop_sequence' | 'tool_use' | 'refusal';
 
-/** @param said what the answer holds: some makers end it with `stop` all the same */
+/** @param said content of the answer: some makers end any answer with `stop` */
 export function toStopReason(
   { finish_reason: reason, stop_reason: stopped }: ChatEnd,
   stopSequences: readonly string[],

@@ -54,7 +54,7 @@ export class MessageStream implements StreamTranslator {
     this.#frame = frame;
   }
 
-  /** @throws UnusableAnswer for a tool call that goes on after its block, or for too much of waiting calls */
+  /** @throws UnusableAnswer for a tool call that goes on after its block, or too long waiting calls */
   push({ model, choices, usage }: ChatChunk): string {
     if (usage) this.#usage = usage;
     let out = '';

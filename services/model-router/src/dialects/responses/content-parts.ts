@@ -14,7 +14,7 @@ const FILES_FOLLOW = 'The output follows in the next message.';
 /** How long OpenAI's cache keeps a part at the catalog's price; its `prompt_cache_options` are priced members. */
 const CACHE_TTL = '30m';
 
-/** @throws ServiceError for a part that OpenAI's cache is to keep longer, which costs more */
+/** @throws ServiceError for a part with another cache time, which changes the price */
 export function refuseLongCaching(content: unknown, at: string): void {
   if (!Array.isArray(content)) return;
   for (const [index, part] of (content as InputPart[]).entries()) {
@@ -22,7 +22,7 @@ export function refuseLongCaching(content: unknown, at: string): void {
     if (ttl !== undefined && ttl !== null && ttl !== CACHE_TTL)
       throw invalidParam(
         `${at}.${index}.prompt_cache_breakpoint.ttl`,
-        `Another time changes the price. Use the default, ${CACHE_TTL}.`,
+        `Another TTL changes the price. Use the default, ${CACHE_TTL}.`,
       );
   }
 }
@@ -47,7 +47,7 @@ export function toText(content: string | readonly InputPart[], at: string): stri
     .join('');
 }
 
-/** What a function returned: chat's tool messages have only text, so its files go into a message of the user. */
+/** A function's output. Chat's tool messages have only text, so its files go into a user message. */
 export function toToolOutput(
   output: string | readonly InputPart[],
   at: string,

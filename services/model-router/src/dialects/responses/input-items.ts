@@ -105,7 +105,7 @@ function toToolMessage(
   at: string,
 ): { message: Message; files: ChatPart[] } {
   if (id === undefined) throw invalidParam(`${at}.call_id`, 'Give the id of the call.');
-  if (output === undefined) throw invalidParam(`${at}.output`, 'Give what the function returned.');
+  if (output === undefined) throw invalidParam(`${at}.output`, 'Give the function’s result.');
   const { text, files } = toToolOutput(output as string | InputPart[], `${at}.output`);
   return { message: { role: 'tool', tool_call_id: id, content: text }, files };
 }

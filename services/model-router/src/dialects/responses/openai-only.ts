@@ -8,7 +8,7 @@ import {
 
 const TOOL_TYPES: ReadonlySet<unknown> = new Set(['custom', 'local_shell', 'apply_patch']);
 const ITEM_TYPE = /^(custom_tool|local_shell|apply_patch)_call(_output)?$/;
-const ONLY_OPENAI = 'Only OpenAI’s own models take this, without fields of chat. Use functions.';
+const ONLY_OPENAI = 'Only OpenAI’s own models accept this, without chat fields. Use functions.';
 
 export function isOpenAiTool(tool: unknown): boolean {
   return TOOL_TYPES.has((tool as { type?: unknown } | null)?.type);

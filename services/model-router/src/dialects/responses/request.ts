@@ -3,7 +3,7 @@ import { invalidParam, type ResponsesRequest } from '@switchyard/contracts';
 import { toMessages } from './input-items.ts';
 import { toChatTools } from './tools.ts';
 
-/** Fields that chat has not, or has under another name. The edge has refused every value that asks for state. */
+/** Fields that chat lacks, or has under another name. The edge has refused every value that asks for state. */
 const NOT_OF_CHAT: ReadonlySet<string> = new Set([
   'input',
   'instructions',

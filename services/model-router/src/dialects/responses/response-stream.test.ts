@@ -22,7 +22,7 @@ const USAGE: ChatChunk = {
   usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5, cost: 0.25 },
 };
 
-/** Each event's name is its type, and it is as the contract says. */
+/** Each event is named by its type and satisfies the contract. */
 function parse(text: string): StreamedEvent[] {
   return text
     .trimEnd()

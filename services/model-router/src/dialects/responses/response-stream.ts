@@ -69,7 +69,7 @@ export class ResponseStream implements StreamTranslator {
   readonly #request: ResponsesRequest;
   readonly #call: DialectCall;
   readonly #names: ToolNames;
-  /** Events of the push that is running. */
+  /** Events of the current push. */
   #events = '';
   #sequence = 0;
   #model = '';

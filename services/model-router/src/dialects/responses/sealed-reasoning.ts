@@ -1,5 +1,5 @@
-// What a maker needs back with its reasoning (signatures, redacted blocks), as the `encrypted_content` of a reasoning
-// item. The maker has signed or encrypted it; here it is only encoded.
+// Packs data that a maker needs back with its reasoning (signatures, redacted blocks) as an item's `encrypted_content`.
+// The maker has signed or encrypted it; here it is only encoded.
 import type { ChatReasoningDetail } from '@switchyard/contracts';
 
 /** Null when the maker needs nothing back. */

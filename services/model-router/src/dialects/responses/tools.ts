@@ -1,5 +1,5 @@
 // Function tools and the choice among them, from Responses to chat. Chat has no namespaces, so a function of a namespace
-// has both names in one, and gets them back in the answer.
+// gets both names joined, which the answer splits.
 import { invalidParam, type ResponsesRequest } from '@switchyard/contracts';
 import { isOpenAiTool } from './openai-only.ts';
 

@@ -102,7 +102,7 @@ describe('a request', () => {
     ]);
   });
 
-  test('has the functions of a namespace under one name, which the answer takes apart', () => {
+  test('has functions of a namespace under joined names, which the answer splits', () => {
     const tools = [{ type: 'namespace', name: 'agents', tools: [{ type: 'function', name: 'close' }] }];
     const call = {
       type: 'function_call',

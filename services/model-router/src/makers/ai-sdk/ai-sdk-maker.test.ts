@@ -1,4 +1,4 @@
-// What is the same for every maker behind the AI SDK: networks and answers that fail, pauses, and the end of a call.
+// Common to all makers behind the AI SDK: failing networks and answers, pauses, and the end of a call.
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -86,7 +86,7 @@ test.each([false, true])('a refused connection is reported with its code (stream
   });
 });
 
-test('a maker that cannot be connected to was asked: the failure is its own', async () => {
+test('an unreachable maker counts as asked: the failure is its own', async () => {
   const onRequest = vi.fn();
   const baseUrl = `http://127.0.0.1:${await freePort()}`;
   await expect(call(false, { baseUrl, onRequest })).rejects.toThrow();
@@ -110,7 +110,7 @@ test.each<[string, (response: ServerResponse) => void]>([
   expect((await failureOf(false)).kind).toBe('fault');
 });
 
-test('an error page of a proxy is a fault by its status, without its markup for a message', async () => {
+test('a proxy’s error page is a fault by its status, with no markup in its message', async () => {
   answer = (response) =>
     response.writeHead(502, { 'content-type': 'text/html' }).end('<html><h1>Bad</h1></html>');
   expect(await failureOf(false)).toMatchObject({ status: 502, kind: 'fault', message: 'Bad Gateway' });
@@ -190,7 +190,7 @@ test('an answer that is read slowly loses nothing', async () => {
   expect(Buffer.concat(heard).toString()).toContain('data: [DONE]');
 });
 
-/** Long enough for what is on its way already to arrive. */
+/** Long enough for data in flight to arrive. */
 async function tick(): Promise<void> {
   for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

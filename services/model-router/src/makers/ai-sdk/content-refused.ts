@@ -1,5 +1,5 @@
-// Detects that a maker refuses the content: an answer, not a fault, which never falls back. errors.ts reads refusals
-// with an HTTP status; image makers also report refusals of accepted jobs.
+// Detects that a maker refuses the content, which is no fault and never causes a fallback. errors.ts reads
+// refusals with an HTTP status; image makers also report refusals of accepted jobs.
 import { InvalidResponseDataError } from '@ai-sdk/provider';
 import { z } from 'zod';
 

@@ -53,7 +53,7 @@ export interface MakerDeclaration extends MemberPlaces {
    * any aspect ratio.
    */
   readonly namesResolutions?: true;
-  /** The maker's own names for what selects or prices the work, each with that of our field: `{ cap: 'max_tokens' }`. */
+  /** The maker's own names of members that set the price, each with our field's name: `{ cap: 'max_tokens' }`. */
   readonly priced?: Readonly<Record<string, string>>;
   /** How the maker treats our fields, by type. */
   readonly fields?: { readonly [T in ModelType]?: FieldRules };

@@ -38,7 +38,7 @@ export interface FieldsOfType {
 /** The fields of a body that the edge has checked; null counts as not given. */
 export type Given<Body> = { readonly [Name in keyof Body]: Exclude<Body[Name], null> };
 
-/** Metadata fields, which do not change the answer. */
+/** Fields that do not change the answer. */
 const WITHOUT_EFFECT: readonly string[] = [
   'user',
   'safety_identifier',

@@ -1,4 +1,4 @@
-// What a provider package sends, as it stands on the wire: over a real HTTP server.
+// Requests of a provider package on the wire, to a real HTTP server.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -45,7 +45,7 @@ function fetchWith(members: Record<string, string>, places: MemberPlaces = {}) {
 
 const post = (body: string) => ({ method: 'POST', headers: { 'x-api-key': 'k' }, body });
 
-test('members stand at the top level of the JSON body, to the letter, in place of those of the same name', async () => {
+test('members go verbatim to the top level of the JSON body, and replace those of the same name', async () => {
   const fetch = fetchWith({ big: '12345678901234567890', x: '1.0', seed: '{ "a" : [ 1,2 ] }' });
   await fetch(`${origin}/v1`, post('{"model":"m","seed":7,"text":"a \\"seed\\":1 b"}'));
   expect(last?.body).toBe(
@@ -54,7 +54,7 @@ test('members stand at the top level of the JSON body, to the letter, in place o
   expect(last?.headers).toMatchObject({ 'x-api-key': 'k', 'x-request-id': 'req_1' });
 });
 
-test('in a container they are put beside ours, elsewhere they take their place', async () => {
+test('in a container members join ours, elsewhere they replace ours', async () => {
   const fetch = fetchWith({ config: '{"b":2}', other: '{"b":2}' }, { containers: ['config'] });
   await fetch(origin, post('{"config":{"a":1,"b":1},"other":{"a":1}}'));
   expect(last?.body).toBe('{"config":{"a":1,"b":2},"other":{"b":2}}');
@@ -77,7 +77,7 @@ test('any members come out of any object as they went in', () => {
   );
 });
 
-test('a GET follows redirects within the origin, under our key, and five in a row at the most', async () => {
+test('a GET follows redirects within the origin, with our key, at most five in a row', async () => {
   const fetch = fetchWith({});
   answer = (response, { url }) => {
     if (url === '/v1/job') response.writeHead(302, { location: '/v1/result' }).end();
@@ -136,13 +136,13 @@ test('an abort closes the socket of the maker, before its answer and in the midd
   }
 });
 
-test('a rehearsal goes nowhere', async () => {
+test('a rehearsal isn’t sent', async () => {
   const response = await fetchWith({})(origin, { ...post('{}'), headers: { [REHEARSAL]: 'true' } });
   expect(response.status).toBe(200);
   expect(last).toBeNull();
 });
 
-test('a private address that the maker names elsewhere than at itself is not asked', async () => {
+test('a private address outside the maker’s origin is not requested', async () => {
   const fetch = fetchWith({});
   expect((await fetch(`${origin}/job`)).status).toBe(200);
   last = null;
@@ -152,7 +152,7 @@ test('a private address that the maker names elsewhere than at itself is not ask
   expect(last).toBeNull();
 });
 
-test('an allowed address that the maker names elsewhere is asked through the egress, with its headers', async () => {
+test('an allowed address outside the maker’s origin is requested by the egress, with its headers', async () => {
   answer = (response) => response.writeHead(201, { 'content-type': 'image/png' }).end('picture');
   const { host } = new URL(origin);
   const fetch = providerFetch({

@@ -16,7 +16,7 @@ export type WireMembers = ReadonlyMap<string, string>;
 
 interface ProviderFetchOptions {
   dispatcher: Dispatcher;
-  /** Reaches URLs that the maker names elsewhere than at itself. */
+  /** Reaches URLs that the maker names outside its origin. */
   egress: Pick<Egress, 'fetch'>;
   /** Base URL of the maker. */
   base: string;

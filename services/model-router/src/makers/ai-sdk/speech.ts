@@ -24,7 +24,7 @@ const MEDIA_TYPES: Readonly<Record<SpeechFormat, string>> = {
   opus: 'audio/ogg',
   pcm: 'audio/pcm',
 };
-/** Other types do not say which sound it is. */
+/** Other types do not name the encoding. */
 const NAMES_THE_SOUND = /^(audio\/|application\/ogg)/;
 
 export const answerSpeech: Translation<'speech'> = async (model, request) => {

@@ -64,7 +64,7 @@ export class UnsupportedField extends Error {
 /** The request has a value that our conversion or the provider package fails on, before anything is sent. */
 export class UnfitRequest extends Error {
   constructor(cause: unknown) {
-    super('A value of the request has a wrong type or form. Compare its fields with the documentation.', {
+    super('A request value has a wrong type or form. Check the fields against the documentation.', {
       cause,
     });
   }

@@ -231,7 +231,7 @@ test('a field with its default value is not refused', () =>
     expect((await call('language', { ...HELLO, ...ordinary }, { model })).status).toBe(200);
   }));
 
-test('an answer has its id and what a next turn sends back of its thinking', () =>
+test('an answer has its id, and the thinking that a next turn sends back', () =>
   withMaker(anthropic, [answer('text'), answer('thinking-tool-calls')], async ({ call }) => {
     expect((await call('language', HELLO, { model })).json()).toMatchObject({
       ...{ id: 'msg_011CfWBu94HWxZXjXK6ZhEXM', object: 'chat.completion' },

@@ -1,4 +1,4 @@
-// `reasoning_effort` on models whose thinking has a budget of tokens: what is sent may cost no more than what is held.
+// `reasoning_effort` on models whose thinking has a token budget: a request costs no more than is held.
 import { catalogModel } from '@switchyard/contracts';
 import { expect, test } from 'vitest';
 import { expectedCost } from '../../spending/expected-cost.ts';
@@ -48,7 +48,7 @@ test.each([
   },
 );
 
-test('without a limit of the caller, no more is sent than the limit of the model, which is held', async () => {
+test('without a caller’s limit, the limit sent is at most the model’s, which is held', async () => {
   const body = { reasoning_effort: 'high' };
   const { max_tokens: most } = await sentFor(body);
   expect(BigInt(most)).toBeLessThanOrEqual(expectedCost(priced, { ...HELLO, ...body }, false).cost);

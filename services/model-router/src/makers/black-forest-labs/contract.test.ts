@@ -1,4 +1,4 @@
-// The images of Black Forest Labs, replayed: a job that is started, asked for, and fetched.
+// The images of Black Forest Labs, replayed: a job is started, polled and fetched.
 import { describe, expect, it } from 'vitest';
 import { type Answering, replaysOf, type WireRequest } from '../__fixtures__/replayed-maker.ts';
 import { blackForestLabs } from './index.ts';
@@ -17,7 +17,7 @@ const job = (end: string): Answering => {
 };
 const posts = (requests: WireRequest[]) => requests.filter(({ method }) => method === 'POST');
 
-it('starts the job with what was asked for, waits for it, and gives the image as base64', async () => {
+it('starts the requested job, waits for it, and gives the image as base64', async () => {
   const maker = await replay(job('ready'));
   const body = {
     prompt: 'a kitten',
@@ -56,7 +56,7 @@ it('starts a job for each image, each with a seed of its own', async () => {
   expect(sent[0]?.aspect_ratio).toBe('16:9');
 });
 
-it('tells a prompt that moderation holds back as a refusal, at once', async () => {
+it('reports a moderated prompt as a refusal, at once', async () => {
   const maker = await replay(job('moderated'));
   const { status, json } = await maker.call('image', { prompt: 'x' }, { model: 'flux-pro-1.1' });
   expect([status, json().error]).toMatchObject([
@@ -65,7 +65,7 @@ it('tells a prompt that moderation holds back as a refusal, at once', async () =
   ]);
 });
 
-it('tells once that the maker has the job, and hangs up on it when the attempt is over', async () => {
+it('reports once that the maker has the job, and hangs up when the attempt ends', async () => {
   const looking = Promise.withResolvers<WireRequest>();
   const maker = await replay(async (request) => {
     if (request.method === 'POST') return read('submitted');
@@ -86,7 +86,7 @@ describe('errors', () => {
     expect(await maker.call('image', { prompt: 'x' })).toMatchObject({ status: 402 });
   });
 
-  it('tells what is wrong with a request in the words of the maker', async () => {
+  it('reports an invalid request with the maker’s message', async () => {
     const maker = await replay(() => read('invalid'));
     const { status, json } = await maker.call('image', { prompt: 'x', size: '1000x768' });
     expect([status, json().error]).toMatchObject([

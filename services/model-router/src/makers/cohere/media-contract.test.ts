@@ -27,7 +27,7 @@ it('embeds, with dimensions that the provider package does not know, and counts 
   });
 });
 
-it('splits what is over the 96 texts of one call, in order, its tokens added up', async () => {
+it('splits a request that exceeds 96 texts, in order, and adds up the tokens', async () => {
   const maker = await replay((request) => {
     const texts = request.json().texts as string[];
     const float = texts.map((text) => [Number(text)]);
@@ -46,7 +46,7 @@ it('splits what is over the 96 texts of one call, in order, its tokens added up'
   expect(usage.prompt_tokens).toBe(200);
 });
 
-it('ranks, best first, with the searches that Cohere bills and the documents where they are asked for', async () => {
+it('ranks, best first, with the searches that Cohere bills, and the documents on request', async () => {
   const maker = await replay([read('rerank')]);
   const documents = [
     'Carson City',
@@ -85,7 +85,7 @@ it('ranks, best first, with the searches that Cohere bills and the documents whe
   });
 });
 
-it('leaves the documents out where they are not asked for', async () => {
+it('leaves out documents that are not requested', async () => {
   const maker = await replay([read('rerank')]);
   const { json } = await maker.call('rerank', { query: 'x', documents: ['a', 'b', 'c', 'd', 'e'] });
   expect((json().results as object[])[0]).toEqual({ index: 3, relevance_score: 0.999071 });

@@ -6,7 +6,7 @@ import { deepgram } from './index.ts';
 const { read, replay } = replaysOf(deepgram, import.meta.dirname);
 
 describe('transcription', () => {
-  it('sends the sound itself and all settings in the address, and reads its words as they are written', async () => {
+  it('sends the audio as the body and all settings in the query, and reads punctuated words', async () => {
     const maker = await replay([read('transcription')]);
     const { json } = await maker.transcribe(
       Buffer.from('sound'),
@@ -39,7 +39,7 @@ describe('transcription', () => {
     expect(request?.query.getAll('keyterm')).toEqual(['Apollo', 'spacewalk']);
   });
 
-  it('asks for no language where the caller has said it', async () => {
+  it('detects no language when the caller names one', async () => {
     const maker = await replay([read('transcription')]);
     await maker.transcribe(
       Buffer.from('sound'),
@@ -52,7 +52,7 @@ describe('transcription', () => {
 });
 
 describe('speech', () => {
-  it('speaks with the voice of the family, the settings in the address', async () => {
+  it('speaks with a voice of the family, the settings in the query', async () => {
     const maker = await replay([read('speech')]);
     const { contentType, body } = await maker.call(
       'speech',
@@ -74,7 +74,7 @@ describe('speech', () => {
     });
   });
 
-  it('has a voice of its own where the caller names none', async () => {
+  it('uses a default voice when the caller names none', async () => {
     const maker = await replay([read('speech')]);
     await maker.call('speech', { input: 'Hello', response_format: 'wav' }, { model: 'aura-2' });
     expect(Object.fromEntries(maker.requests[0]?.query ?? [])).toEqual({
@@ -97,7 +97,7 @@ describe('speech', () => {
 });
 
 describe('errors', () => {
-  it('tells audio that cannot be read in the words of Deepgram', async () => {
+  it('reports unreadable audio with Deepgram’s message', async () => {
     const maker = await replay([read('bad-request')]);
     const { status, json } = await maker.transcribe(Buffer.from('no sound'), {}, 'nova-3');
     expect([status, json().error]).toMatchObject([

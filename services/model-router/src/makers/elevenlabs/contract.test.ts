@@ -6,7 +6,7 @@ import { elevenlabs } from './index.ts';
 const { read, replay } = replaysOf(elevenlabs, import.meta.dirname);
 
 describe('speech', () => {
-  it('speaks with the voice of that id, at the speed and in the format asked for', async () => {
+  it('speaks with the requested voice, speed and format', async () => {
     const maker = await replay([read('speech')]);
     const { contentType, body } = await maker.call(
       'speech',
@@ -49,7 +49,7 @@ describe('speech', () => {
     expect(contentType).toBe({ opus: 'audio/ogg', wav: 'audio/wav', pcm: 'audio/pcm' }[format]);
   });
 
-  it('gives the sound as it comes, and hangs up when its caller does', async () => {
+  it('streams the audio, and hangs up when its caller does', async () => {
     const rest = Promise.withResolvers<void>();
     const sound = async function* () {
       yield Buffer.from(read('speech').base64 ?? '', 'base64');
@@ -113,7 +113,7 @@ describe('transcription', () => {
     expect(Buffer.from(await (form.get('file') as File).arrayBuffer()).toString()).toBe('sound');
   });
 
-  it('refuses a prompt, and says what there is instead', async () => {
+  it('refuses a prompt, and names the alternative', async () => {
     const maker = await replay([read('transcription')]);
     const { status, json } = await maker.transcribe(Buffer.from('sound'), { prompt: 'names' }, 'scribe_v2');
     expect([status, json().error]).toMatchObject([
@@ -124,7 +124,7 @@ describe('transcription', () => {
 });
 
 describe('errors', () => {
-  it('tells a voice that does not exist as a fault of the request', async () => {
+  it('reports an unknown voice as an error of the request', async () => {
     const maker = await replay([read('voice-missing')]);
     const { status, json } = await maker.call('speech', { input: 'Hello', voice: 'unknown-voice' });
     expect([status, json().error]).toMatchObject([

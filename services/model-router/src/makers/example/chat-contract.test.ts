@@ -12,7 +12,7 @@ const toolCalls = [
 describeChat(example, {
   folder: import.meta.dirname,
   model: 'example-large',
-  // The request for one conversation with all that a chat may hold, two tool calls and these settings among it.
+  // The request for one conversation with every kind of content, two tool calls and these settings.
   conversation: {
     settings: {
       max_tokens: 64,
@@ -54,7 +54,7 @@ describeChat(example, {
       ],
     },
   },
-  // By fixture, without `chat-`: as much of the answer as shall be compared. `...stream` is the answer to a stream.
+  // By fixture, without `chat-`: the parts of the answer to compare. `...stream` is the answer to a stream.
   answers: {
     text: { content: 'Four.', finishReason: 'stop', usage: usageOf(20, 3, { cached: 16 }) },
     thinking: { content: 'Four.', reasoning: 'Two and two.', usage: usageOf(20, 8, { reasoning: 5 }) },
@@ -69,7 +69,7 @@ describeChat(example, {
     },
     'tool-calls-stream': { toolCalls, finishReason: 'tool_calls' },
   },
-  // The field that the error names, and fields of a request: one for each setting that the maker does not have.
+  // The field that the error names, and fields of a request: one for each setting that the maker lacks.
   refused: [
     ['top_p', { top_p: 0.5 }],
     ['top_k', { top_k: 3 }],

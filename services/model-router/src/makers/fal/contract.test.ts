@@ -38,7 +38,7 @@ it('asks the model under its path, fetches its images, and gives base64', async 
   expect(fetched.every(({ headers }) => headers.authorization === undefined)).toBe(true);
 });
 
-it('gives no more images than were asked for, whatever comes', async () => {
+it('gives no more images than were requested', async () => {
   const two = [{ url: '{origin}/files/a.png' }, { url: '{origin}/files/b.png' }];
   const maker = await replay(({ method }) =>
     method === 'POST' ? { source: 'made for the test', json: { images: two } } : read('image'),
@@ -48,7 +48,7 @@ it('gives no more images than were asked for, whatever comes', async () => {
   expect(json().data).toHaveLength(2);
 });
 
-it('takes no image from an address that is private', async () => {
+it('fetches no image from a private address', async () => {
   const image = { url: 'http://127.0.0.1:9/secret.png', content_type: 'image/png' };
   const maker = await replay(() => ({ source: 'made for the test', json: { images: [image] } }));
   await expect(maker.call('image', { prompt: 'x' }, model)).rejects.toThrow();

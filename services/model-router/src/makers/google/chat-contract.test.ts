@@ -191,7 +191,7 @@ test('an answer has its id, and ids for its tool calls that differ', () =>
     expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
   }));
 
-test('a stream has the path of streams', () =>
+test('a stream uses the streaming path', () =>
   withMaker(google, [answer('stream')], async ({ call, requests }) => {
     await call('language', { ...HELLO, stream: true }, { model });
     expect(requests[0]?.path).toBe(`/models/${model}:streamGenerateContent`);

@@ -6,7 +6,7 @@ import { google } from './index.ts';
 const { read, replay } = replaysOf(google, import.meta.dirname);
 
 describe('embeddings', () => {
-  it('asks for one text by embedContent, and counts the tokens where Google tells them', async () => {
+  it('embeds one text by embedContent, and counts the tokens that Google reports', async () => {
     const maker = await replay([read('embedding')]);
     const body = {
       input: 'a text',
@@ -44,7 +44,7 @@ describe('embeddings', () => {
 });
 
 describe('images', () => {
-  it('draws by generateContent, one image a call, with the tokens of all', async () => {
+  it('uses generateContent, one image per call, and adds up the tokens', async () => {
     const maker = await replay([read('images')]);
     const { json } = await maker.call(
       'image',

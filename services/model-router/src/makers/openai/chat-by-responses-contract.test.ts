@@ -171,7 +171,7 @@ describeChat(openai, {
 });
 
 test.each(['gpt-5.4', 'gpt-5.5', 'gpt-5.6-terra', 'gpt-6-astra', 'gpt-6.1-sol', 'gpt-6-luna'])(
-  '%s takes tools with an effort of reasoning',
+  '%s takes tools with a reasoning effort',
   (name) =>
     withMaker(openai, [answer('tool-calls')], async ({ call, requests }) => {
       const fields = { ...HELLO, tools: TOOLS, reasoning_effort: 'high' };
@@ -206,7 +206,7 @@ test.each([
   }),
 );
 
-/** The message that a client makes of a stream. */
+/** A stream as a client's message. */
 function saidIn(outcome: Parameters<typeof readChunks>[0]): object {
   const { content, reasoningDetails, toolCalls: calls } = readChunks(outcome);
   const tool_calls = calls.map(({ id, extra_content, ...called }) => ({
@@ -215,7 +215,7 @@ function saidIn(outcome: Parameters<typeof readChunks>[0]): object {
   return { role: 'assistant', content, reasoning_details: reasoningDetails, tool_calls };
 }
 
-test('an earlier model, to which a conversation goes on, is sent no reasoning', () =>
+test('an earlier model that continues a conversation is sent no reasoning', () =>
   withMaker(openai, [answer('tool-calls'), chatFixture(folder, 'chat-text')], async ({ call, requests }) => {
     const first = messageOf(await call('language', { ...HELLO, tools: TOOLS }, { model }));
     const messages = [...HELLO.messages, first];

@@ -3,7 +3,7 @@
 import type { ChatOptions } from '../ai-sdk/chat/chat-options.ts';
 
 const UNREADABLE = 'Its result does not fit in a chat. Use the fields next to messages.';
-const STATELESS = 'Nothing is kept at the maker. Send the whole conversation in messages.';
+const STATELESS = 'The maker stores nothing. Send the whole conversation in messages.';
 const TOOLS = 'Set tools next to messages; hosted tools are not available.';
 
 const completions: ChatOptions = {
@@ -58,10 +58,10 @@ const responses: ChatOptions = {
     verbosity: (verbosity) => ({ textVerbosity: String(verbosity) }),
   },
   outputTokensMin: 16,
-  // Without storage OpenAI returns the reasoning encrypted, to be sent back. It refuses a request for a summary of an
-  // organization that it has not verified.
+  // Without storage OpenAI returns the reasoning encrypted, to be sent back. It refuses summaries to an organization
+  // that it has not verified.
   defaults: { store: false, reasoningSummary: null },
-  // As POST /v1/responses refuses them: they bring input or tools that are not in the price, or leave no answer.
+  // POST /v1/responses refuses them too: they add unpriced input or tools, or leave no answer.
   refused: {
     background: UNREADABLE,
     context_management: STATELESS,

@@ -6,7 +6,7 @@ import { openai } from './index.ts';
 const { read, replay } = replaysOf(openai, import.meta.dirname);
 
 describe('images', () => {
-  it('asks for what the caller asked for, and gives base64 with the tokens that OpenAI counts', async () => {
+  it('sends the caller’s fields, and gives base64 with OpenAI’s token counts', async () => {
     const maker = await replay([read('images')]);
     const { status, json } = await maker.call(
       'image',
@@ -339,7 +339,7 @@ describe('errors', () => {
     expect(await maker.call(type, bodies[type])).toMatchObject({ status: 401 });
   });
 
-  it('transcription: both errors, too', async () => {
+  it('transcription: both errors', async () => {
     const maker = await replay([read('rate-limited'), read('bad-key')]);
     expect(await maker.transcribe(Buffer.from('x'), {})).toMatchObject({ status: 429, retryAfterS: 7 });
     expect(await maker.transcribe(Buffer.from('x'), {})).toMatchObject({ status: 401 });

@@ -1,4 +1,4 @@
-// Replicate's images, replayed: a prediction that is started, asked for, and fetched.
+// Replicate's images, replayed: a prediction is started, polled and fetched.
 import { expect, it } from 'vitest';
 import { type Answering, replaysOf } from '../__fixtures__/replayed-maker.ts';
 import { replicate } from './index.ts';
@@ -46,7 +46,7 @@ it('starts a prediction for each image', async () => {
   ]);
 });
 
-it('tells a prediction that was held back as a refusal', async () => {
+it('reports a blocked prediction as a refusal', async () => {
   const maker = await replayTo('nsfw');
   const { status, json } = await maker.call('image', { prompt: 'x' }, model);
   expect([status, json().error]).toMatchObject([
@@ -55,12 +55,12 @@ it('tells a prediction that was held back as a refusal', async () => {
   ]);
 });
 
-it('a prediction that failed is a fault, and the next upstream may do better', async () => {
+it('a failed prediction is a fault, so the next upstream is tried', async () => {
   const maker = await replayTo('failed');
   await expect(maker.call('image', { prompt: 'x' }, model)).rejects.toThrow(/CUDA out of memory/);
 });
 
-it('tells of being throttled with the time to wait', async () => {
+it('reports throttling with the time to wait', async () => {
   const maker = await replay([read('throttled')]);
   expect(await maker.call('image', { prompt: 'x' }, model)).toMatchObject({ status: 429, retryAfterS: 1 });
 });

@@ -282,7 +282,7 @@ describe('replicate', () => {
   });
 });
 
-test('at a private address elsewhere than at its maker is not fetched', async () => {
+test('at a private address outside its maker’s origin is not fetched', async () => {
   const output = 'http://169.254.169.254/latest/meta-data/out.mp4';
   const done = { id: 'p1', urls: { get: '{origin}/p1' }, status: 'succeeded', output };
   const maker = await replayed(replicate, 'minimax/video-01', [{ json: done }]);

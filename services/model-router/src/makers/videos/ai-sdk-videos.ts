@@ -25,7 +25,7 @@ const NOT_ABOUT_JOB: readonly number[] = [401, 403, 408, 429];
 
 interface StatusCheck {
   readonly fetch: typeof globalThis.fetch;
-  /** What the fetch threw; null when it threw nothing. */
+  /** Error of the fetch; null when there was none. */
   readonly failure: () => unknown;
 }
 
@@ -100,7 +100,7 @@ function membersOf({ fields }: MakerDeclaration, job: VideoJob): WireMembers {
   return rawMembers(Buffer.from(JSON.stringify({ ...job.further, ...sent, ...job.providerOptions })));
 }
 
-/** Its fetch throws for an answer that is cut or says nothing about the job, and remembers what it threw. */
+/** Its fetch throws for an answer that is cut or says nothing about the job, and keeps that error. */
 function statusCheck(fetch: typeof globalThis.fetch): StatusCheck {
   let failure: unknown = null;
   return {

@@ -70,7 +70,7 @@ describe('a redirect to another host', () => {
   const redirected: UpstreamHandler = (_request, response) =>
     void response.writeHead(302, { location: `${elsewhere.url}/videos/taken` }).end();
 
-  test('is not followed by a start, a look, or the fetching of a video', async () => {
+  test('is not followed by a start, a status check or a download', async () => {
     const byPath: Record<string, UpstreamHandler> = {};
     server.on('', (request, response) => byPath[request.path]?.(request, response));
     server.on('sora-2', redirected);
@@ -90,7 +90,7 @@ describe('a redirect to another host', () => {
 });
 
 describe('a start', () => {
-  test('has what the caller gave, and nothing else, under our key and the job’s own', async () => {
+  test('has only the caller’s fields, under our key and the job’s own', async () => {
     server.on('sora-2', answers({ id: 'video_123', object: 'video', status: 'queued', progress: 0 }));
     expect(await maker.start(upstream(), JOB, signal)).toBe('video_123');
     const sent = await server.request('sora-2');
@@ -99,7 +99,7 @@ describe('a start', () => {
     expect(sent.json).toEqual({ model: 'sora-2', prompt: 'A cat', seconds: '8', duration: 8 });
   });
 
-  test('has the caller’s further fields and options as they came, and its first frame in both words', async () => {
+  test('has the caller’s further fields and options unchanged, and its first frame in both fields', async () => {
     const job: VideoJob = {
       ...JOB,
       resolution: '1080p',
@@ -141,7 +141,7 @@ describe('a start', () => {
   test.each<[string, UpstreamHandler]>([
     ['hangs up', (_request, response) => void response.destroy()],
     ['answers without an id', answers({ object: 'video' })],
-    ['answers what is no JSON', (_request, response) => void response.end('<html>')],
+    ['answers no JSON', (_request, response) => void response.end('<html>')],
     ['answers too late', () => {}],
   ])('whose upstream %s may have been taken', async (_what, handler) => {
     server.on('sora-odd', handler);
@@ -151,19 +151,19 @@ describe('a start', () => {
     expect(error).not.toBeInstanceOf(VideoNotTaken);
   });
 
-  test('may be repeated only where the catalog says that the upstream knows its keys', () => {
+  test('may be repeated only if the catalog says that starts are idempotent', () => {
     expect(maker.startIsIdempotent(upstream())).toBe(false);
     expect(maker.startIsIdempotent(upstream({ idempotent_starts: true }))).toBe(true);
   });
 });
 
-describe('a look', () => {
-  test.each(['queued', 'in_progress', 'pending', 'processing'])('at a job that is %s', async (status) => {
+describe('polling', () => {
+  test.each(['queued', 'in_progress', 'pending', 'processing'])('a job that is %s', async (status) => {
     server.on('', answers({ id: 'video_123', status }));
     expect(await look()).toEqual({ state: 'pending' });
   });
 
-  test('at one that is done fetches its content', async () => {
+  test('a completed job fetches its content', async () => {
     server.on('', (request, response) => {
       if (request.path === '/v1/videos/video_123/content')
         return void response.writeHead(200, { 'content-type': 'video/webm' }).end(VIDEO);
@@ -174,7 +174,7 @@ describe('a look', () => {
     expect(await bytesOf(progress)).toBe('the video');
   });
 
-  test('takes a video that comes along, by its address or in itself; its address gets no key of ours', async () => {
+  test('takes an included video, by URL or in base64; its URL is requested without our key', async () => {
     server.on('', (request, response) => {
       if (request.path === '/elsewhere.mp4') return void response.end(VIDEO);
       const videos = [{ media_type: 'video/mp4', url: '/elsewhere.mp4' }];
@@ -191,22 +191,22 @@ describe('a look', () => {
     ['text/html', 'video/mp4'],
     ['video/mp4\r\nset-cookie: a=b', 'video/mp4'],
     ['Video/WebM; codecs="vp9"', 'video/webm'],
-  ])('stores no type but one of a video: %j is %s', async (media_type, mediaType) => {
+  ])('stores only video media types: %j is %s', async (media_type, mediaType) => {
     const videos = [{ media_type, b64_json: VIDEO.toString('base64') }];
     server.on('', answers({ id: 'video_123', status: 'completed', videos }));
     expect(await look()).toMatchObject({ state: 'completed', mediaType });
   });
 
   test.each([
-    [{ status: 'failed', error: { code: 'x', message: 'it came to nothing' } }, 'it came to nothing'],
+    [{ status: 'failed', error: { code: 'x', message: 'rendering failed' } }, 'rendering failed'],
     [{ status: 'cancelled' }, 'The maker ended the job with status cancelled.'],
     [{ status: 'expired', error: null }, 'The maker ended the job with status expired.'],
-  ])('at one that ended otherwise tells why: %o', async (value, message) => {
+  ])('a failed job gives the reason: %o', async (value, message) => {
     server.on('', answers({ id: 'video_123', ...value }));
     expect(await look()).toEqual({ state: 'failed', message });
   });
 
-  test('at one that the upstream does not know any more is its end; trouble of the upstream is not', async () => {
+  test('a job that the upstream does not know ends it; an error of the upstream does not', async () => {
     server.on('', answers({ error: { message: 'no' } }, 404));
     expect(await look()).toMatchObject({ state: 'failed' });
     server.on('', answers({ error: { message: 'no' } }, 503));

@@ -6,10 +6,10 @@ interface VideoSize {
 }
 
 const RATIO_DEFAULT = '16:9';
-/** Encoders of video work on pairs of pixels. */
+/** Video encoders need an even side length. */
 const SIDE_STEP = 2;
 
-/** `720p` with `9:16` is 720x1280; a size is itself; null where the model is to choose. */
+/** `720p` with `9:16` is 720x1280; a size is unchanged; null lets the model choose. */
 export function videoSize(resolution: string, aspectRatio: string | null): VideoSize;
 export function videoSize(resolution: string | null, aspectRatio: string | null): VideoSize | null;
 export function videoSize(resolution: string | null, aspectRatio: string | null): VideoSize | null {

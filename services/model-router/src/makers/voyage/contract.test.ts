@@ -5,7 +5,7 @@ import { voyage } from './index.ts';
 
 const { read, replay } = replaysOf(voyage, import.meta.dirname);
 
-it('embeds, with dimensions under the name that Voyage has for them', async () => {
+it('embeds, with dimensions under Voyage’s own name', async () => {
   const maker = await replay([read('embeddings')]);
   const body = {
     input: ['one', 'two'],
@@ -27,7 +27,7 @@ it('embeds, with dimensions under the name that Voyage has for them', async () =
   });
 });
 
-it('splits what is over the 128 texts of one call', async () => {
+it('splits a request that exceeds 128 texts', async () => {
   const answer = read('embeddings').json as { data: object[] };
   const maker = await replay((request) => {
     const data = (request.json().input as string[]).map((_, index) => ({ ...answer.data[0], index }));

@@ -113,7 +113,7 @@ describeChat(xai, {
   },
 });
 
-test('a chat that the caller stores is not sent as unstored', () =>
+test('a chat to be stored is not sent with store false', () =>
   withMaker(xai, [chatFixture(folder, 'chat-text')], async ({ call, requests }) => {
     await call('language', { ...HELLO, store: true }, { model });
     expect(requests[0]?.json()).not.toHaveProperty('store', false);

@@ -15,7 +15,7 @@ export const xai: MakerDeclaration = {
   chat: {
     onWire: ['parallel_tool_calls', 'prompt_cache_key', 'safety_identifier', 'user'],
     options: { store: (store) => ({ store: store === true }) },
-    // xAI stores chats by default, OpenAI's does not. Without storage xAI returns the reasoning encrypted, to be sent back.
+    // xAI stores chats by default, unlike OpenAI. Without storage it returns the reasoning encrypted, to be sent back.
     defaults: { store: false },
     imageDetail: 'imageDetail',
     finishOf: (body) => {

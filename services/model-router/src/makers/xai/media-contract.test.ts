@@ -6,7 +6,7 @@ import { xai } from './index.ts';
 const { read, replay } = replaysOf(xai, import.meta.dirname);
 const model = { model: 'grok-imagine-image' };
 
-it('draws in the aspect ratio asked for', async () => {
+it('draws in the requested aspect ratio', async () => {
   const maker = await replay([read('images')]);
   const body = {
     prompt: 'a kitten',
@@ -39,7 +39,7 @@ it.each([
   expect(maker.requests).toHaveLength(0);
 });
 
-it('tells an image that was filtered as a refusal', async () => {
+it('reports a filtered image as a refusal', async () => {
   const maker = await replay([read('images-blocked')]);
   const { status, json } = await maker.call('image', { prompt: 'x' }, model);
   expect([status, json().error]).toMatchObject([

@@ -18,7 +18,7 @@ export const nativeMessages: NativeDialect = {
   stream: (model, request, inputTokens) => new AnthropicStream(model, inputTokens, request.length),
 };
 
-/** Claude Code asks for none to be shown. They could not be counted then when a caller leaves early. */
+/** Claude Code asks to omit thoughts, but hidden ones cannot be counted when a caller leaves early. */
 function withShownThoughts(given: Buffer): Buffer {
   const members = topLevelMembers(given);
   const member = members.get('thinking');

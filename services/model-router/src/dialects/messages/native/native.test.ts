@@ -135,7 +135,7 @@ describe('a stream', () => {
   });
 });
 
-test('thoughts that shall not be shown are shown, so that they are counted when a caller leaves early', () => {
+test('thoughts to be omitted are shown, so that they are counted when a caller leaves early', () => {
   const request = { model: 'm', thinking: { type: 'adaptive', display: 'omitted' }, messages: [] };
   const body = nativeMessages.body(Buffer.from(JSON.stringify(request)), model);
   expect(JSON.parse(body.toString())).toEqual({

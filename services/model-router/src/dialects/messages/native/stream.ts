@@ -24,7 +24,7 @@ export class AnthropicStream extends EventStream {
   ended = false;
   #stopReason: unknown = null;
   #usage: AnthropicUsage = {};
-  /** The usage of the last message_delta as written, and whether it came. */
+  /** Usage of the last message_delta as written; null until it arrives. */
   #lastUsage: AnthropicUsage | null = null;
 
   protected override get isWhole(): boolean {
@@ -78,7 +78,7 @@ export class AnthropicStream extends EventStream {
   }
 }
 
-/** Counts that message_delta leaves out or null are those of message_start. */
+/** Omits null counts, so that those of message_start remain. */
 function present(usage: AnthropicUsage = {}): AnthropicUsage {
   return Object.fromEntries(Object.entries(usage).filter(([, count]) => count !== null));
 }

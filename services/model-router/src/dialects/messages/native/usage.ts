@@ -26,7 +26,7 @@ export function readAnthropicUsage(usage: AnthropicUsage | null | undefined): To
   });
 }
 
-/** Whether an answer without content is none at all: neither a refusal nor a limit ended it, and no token was counted. */
+/** Whether an answer without content is unusable: no refusal or limit ended it, and no token was counted. */
 export function isNothing(stopReason: unknown, usage: AnthropicUsage | null | undefined): boolean {
   return stopReason !== 'refusal' && stopReason !== 'max_tokens' && !usage?.output_tokens;
 }

@@ -199,7 +199,7 @@ describe('a request', () => {
     expect(sent({ store: true, input: 'Hi' })).toEqual({ store: false, input: 'Hi' });
   });
 
-  test('asks a reasoning model for its reasoning, which nothing stores', () => {
+  test('asks a reasoning model for its encrypted reasoning', () => {
     const include = ['reasoning.encrypted_content'];
     expect(sent({ input: 'Hi' }, ['reasoning_effort'])).toMatchObject({ include });
     expect(sent({ input: 'Hi', reasoning: { effort: 'low' } })).toMatchObject({ include });
@@ -219,7 +219,7 @@ describe('a request', () => {
     expect(sent({ input: [...others, theirs, ...rest] })).toMatchObject({ input: [theirs, ...rest] });
   });
 
-  test('has no members of another maker’s answer that OpenAI has not', () => {
+  test('has no members of other makers’ answers that OpenAI lacks', () => {
     const call = { type: 'function_call', id: 'fc_1', call_id: 'c1', name: 'f', arguments: '{}' };
     const citation = { type: 'url_citation', url: 'https://a.b', title: 'A', start_index: 0, end_index: 0 };
     const said = (annotations: object[]) => ({
@@ -244,7 +244,7 @@ describe('a request', () => {
     expect(nativeResponses.body(given, model).toString()).toBe(given.toString());
   });
 
-  test('with fields of chat alone is translated', () => {
+  test('with chat-only fields is translated', () => {
     expect(nativeResponses.serves({ input: 'Hi', user: 'u', service_tier: 'flex', seed: null })).toBe(true);
     expect(nativeResponses.serves({ input: 'Hi', seed: 7 })).toBe(false);
     expect(nativeResponses.serves({ input: 'Hi', provider_options: {} })).toBe(false);

@@ -1,4 +1,4 @@
-// The caller's Responses request for OpenAI. Nothing is stored there, so what a model reasons comes back encrypted, for the
+// The caller's Responses request for OpenAI. Nothing is stored there, so the reasoning comes back encrypted, for the
 // caller to send again.
 import { isDeepStrictEqual } from 'node:util';
 import type { CatalogModel, ResponsesInputItem, ResponsesRequest } from '@switchyard/contracts';
@@ -42,7 +42,7 @@ export function toUpstreamRequest(given: Buffer, { supported_parameters: support
   return withMembers(given, members, values);
 }
 
-/** What OpenAI refuses of another maker's answer that is sent back: its reasoning, and members that OpenAI has not. */
+/** Drops parts of other makers' answers that OpenAI refuses: their reasoning, and members that OpenAI lacks. */
 function toOpenAiItems(items: readonly ResponsesInputItem[]): object[] {
   return items
     .filter((item) => !isUnknownReasoning(item))

@@ -1,4 +1,4 @@
-// What is read of a `response` of OpenAI: its usage, and whether it has content.
+// Reads a `response` of OpenAI: its usage, and whether it has content.
 import { type EmptyAnswer, emptyAnswer } from '../../../answers/chat-content.ts';
 import { readUsage, type TokenUsage } from '../../../spending/pricing.ts';
 

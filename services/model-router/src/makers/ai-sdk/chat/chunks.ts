@@ -141,7 +141,7 @@ export class ChunkMaker {
 
   #finish({ finishReason, usage, providerMetadata }: Part<'finish'>): object[] {
     const { unified, raw } = finishReason;
-    // Some packages do not notice that a stream was cut: then there is no reason of the maker's.
+    // Some packages do not notice that a stream was cut: the maker's reason is missing then.
     const reason = toFinishReason(unified === 'other' && raw === undefined ? INTERRUPTED : finishReason);
     this.#finished = true;
     const counted = toUsage(usage, this.#chatOptions);

@@ -1,12 +1,12 @@
 // OpenAI's refusals in text. The AI SDK returns them as normal text, so they are read from the maker's own answer and
 // reported as refusals. No other maker's answer has these shapes: a chat completion's, and a response's.
 
-/** Of a whole answer. */
+/** In a whole answer. */
 export function refusalOfAnswer(body: unknown): string | null {
   return wordsOf(firstChoice(body)?.message) ?? refusalIn((body as ResponsesBody | null)?.output);
 }
 
-/** Of one chunk, or event, of a stream. */
+/** In one chunk or event of a stream. */
 export function refusalOfChunk(chunk: unknown): string | null {
   const { type, delta } = (chunk ?? {}) as { type?: unknown; delta?: unknown };
   if (type === 'response.refusal.delta') return wordsOf({ refusal: delta });

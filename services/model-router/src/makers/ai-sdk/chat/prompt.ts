@@ -177,7 +177,7 @@ class MessageTranslator {
     if (message.refusal) parts.push({ type: 'text', text: message.refusal });
     for (const [index, call] of (message.tool_calls ?? []).entries())
       parts.push(this.#toolCall(call, `${at}.tool_calls.${index}`));
-    // A text that is empty beside calls is not sent, as the AI SDK itself does not.
+    // An empty text beside calls is omitted, as in the AI SDK itself.
     const said = parts.filter((part) => part.type !== 'text' || part.text !== '');
     return said.length > 0 ? said : parts;
   }

@@ -91,7 +91,7 @@ export function toSettings(
     if (option) settings.providerOptions = withOption(settings.providerOptions, maker, option(value));
     const convert = ownOf(CONVERTED, field);
     if (onWire.has(field)) {
-      // No answer has room for the call of a tool that is no function.
+      // No answer can carry the call of a non-function tool.
       if (field === 'tools') convert?.(request, { maker, chatOptions });
       passOn(field);
     } else if (name) {

@@ -26,7 +26,7 @@ export async function thinkingWithin(
   const tokens = Math.min(planned, Math.floor(most * THINKING_SHARE));
   if (tokens < addedThinking.tokensMin) {
     const least = Math.ceil(addedThinking.tokensMin / THINKING_SHARE);
-    const advice = `With it this model needs ${least} output tokens or more. Raise max_tokens or the budget.`;
+    const advice = `Thinking needs at least ${least} output tokens. Raise max_tokens or the budget.`;
     throw new UnsupportedField('reasoning_effort', advice);
   }
   const options = { ...settings.providerOptions?.[maker], ...addedThinking.optionFor(tokens) };

@@ -39,7 +39,8 @@ const GRANTED: Readonly<Record<Grant, readonly string[]>> = {
 };
 const RESTRICTED = new Set(Object.values(GRANTED).flat());
 /** Settings of npm and this launcher, not passed on. */
-const OURS = /^(npm_\w+|INIT_CWD|PORT|HOST|HEALTH_PORT|SWITCHYARD_(SERVICES|SCALE|NATS_PORT|MONGODB_PORT))$/;
+const NOT_PASSED_ON =
+  /^(npm_\w+|INIT_CWD|PORT|HOST|HEALTH_PORT|SWITCHYARD_(SERVICES|SCALE|NATS_PORT|MONGODB_PORT))$/;
 
 export function serviceEnvironment(
   service: LocalService,
@@ -59,7 +60,7 @@ export function serviceEnvironment(
   const whole = service.gets.includes('whole environment');
   const kept = Object.entries(values).filter(([name]) => {
     if (RESTRICTED.has(name)) return granted.has(name);
-    return !OURS.test(name) && (whole || PASSED_ON.test(name));
+    return !NOT_PASSED_ON.test(name) && (whole || PASSED_ON.test(name));
   });
   const natsUser = facts.natsUsers?.of(service.name, instance);
   return {

@@ -2,15 +2,15 @@
 
 interface AudioFormat {
   readonly mediaType: string;
-  readonly alsoCalled: readonly string[];
+  readonly aliases: readonly string[];
   /** File extensions, usual one first. */
-  readonly endings: readonly string[];
+  readonly extensions: readonly string[];
 }
 
 export const AUDIO_FORMATS = {
   mp3: {
     mediaType: 'audio/mpeg',
-    alsoCalled: [
+    aliases: [
       'audio/mp3',
       'audio/mpeg3',
       'audio/x-mpeg',
@@ -19,22 +19,22 @@ export const AUDIO_FORMATS = {
       'audio/mpga',
       'video/mpeg',
     ],
-    endings: ['mp3', 'mpga', 'mpeg'],
+    extensions: ['mp3', 'mpga', 'mpeg'],
   },
   wav: {
     mediaType: 'audio/wav',
-    alsoCalled: ['audio/x-wav', 'audio/wave', 'audio/vnd.wave', 'audio/x-pn-wav'],
-    endings: ['wav', 'wave'],
+    aliases: ['audio/x-wav', 'audio/wave', 'audio/vnd.wave', 'audio/x-pn-wav'],
+    extensions: ['wav', 'wave'],
   },
-  flac: { mediaType: 'audio/flac', alsoCalled: ['audio/x-flac'], endings: ['flac'] },
+  flac: { mediaType: 'audio/flac', aliases: ['audio/x-flac'], extensions: ['flac'] },
   ogg: {
     mediaType: 'audio/ogg',
-    alsoCalled: ['application/ogg', 'audio/opus', 'audio/vorbis', 'audio/x-ogg', 'audio/speex', 'video/ogg'],
-    endings: ['ogg', 'oga', 'opus', 'spx'],
+    aliases: ['application/ogg', 'audio/opus', 'audio/vorbis', 'audio/x-ogg', 'audio/speex', 'video/ogg'],
+    extensions: ['ogg', 'oga', 'opus', 'spx'],
   },
   mp4: {
     mediaType: 'audio/mp4',
-    alsoCalled: [
+    aliases: [
       'audio/m4a',
       'audio/x-m4a',
       'audio/mp4a-latm',
@@ -43,18 +43,18 @@ export const AUDIO_FORMATS = {
       'audio/3gpp',
       'video/3gpp',
     ],
-    endings: ['m4a', 'mp4', 'm4b', 'mov', '3gp'],
+    extensions: ['m4a', 'mp4', 'm4b', 'mov', '3gp'],
   },
   webm: {
     mediaType: 'audio/webm',
-    alsoCalled: ['video/webm', 'audio/x-matroska', 'video/x-matroska', 'audio/matroska'],
-    endings: ['webm', 'mkv', 'mka'],
+    aliases: ['video/webm', 'audio/x-matroska', 'video/x-matroska', 'audio/matroska'],
+    extensions: ['webm', 'mkv', 'mka'],
   },
-  aac: { mediaType: 'audio/aac', alsoCalled: ['audio/x-aac', 'audio/aacp'], endings: ['aac'] },
-  aiff: { mediaType: 'audio/aiff', alsoCalled: ['audio/x-aiff'], endings: ['aiff', 'aif', 'aifc'] },
-  amr: { mediaType: 'audio/amr', alsoCalled: ['audio/amr-wb', 'audio/3gpp2'], endings: ['amr', 'awb'] },
-  caf: { mediaType: 'audio/x-caf', alsoCalled: ['audio/caf'], endings: ['caf'] },
-  au: { mediaType: 'audio/basic', alsoCalled: ['audio/x-au', 'audio/au'], endings: ['au', 'snd'] },
+  aac: { mediaType: 'audio/aac', aliases: ['audio/x-aac', 'audio/aacp'], extensions: ['aac'] },
+  aiff: { mediaType: 'audio/aiff', aliases: ['audio/x-aiff'], extensions: ['aiff', 'aif', 'aifc'] },
+  amr: { mediaType: 'audio/amr', aliases: ['audio/amr-wb', 'audio/3gpp2'], extensions: ['amr', 'awb'] },
+  caf: { mediaType: 'audio/x-caf', aliases: ['audio/caf'], extensions: ['caf'] },
+  au: { mediaType: 'audio/basic', aliases: ['audio/x-au', 'audio/au'], extensions: ['au', 'snd'] },
 } as const satisfies Record<string, AudioFormat>;
 
 export type AudioFormatName = keyof typeof AUDIO_FORMATS;
@@ -69,7 +69,7 @@ export function audioFormatOf(mediaType: string): AudioFormatName | null {
   const name = mediaType.split(';')[0]?.trim().toLowerCase() ?? '';
   const found = entries.find(
     ([, format]) =>
-      format.mediaType === name || format.alsoCalled.includes(name) || format.endings.includes(name),
+      format.mediaType === name || format.aliases.includes(name) || format.extensions.includes(name),
   );
   return found?.[0] ?? null;
 }
@@ -77,5 +77,5 @@ export function audioFormatOf(mediaType: string): AudioFormatName | null {
 /** The format by a file's ending; null: unknown. */
 export function audioFormatOfFile(filename: string): AudioFormatName | null {
   const ending = filename.slice(filename.lastIndexOf('.') + 1).toLowerCase();
-  return entries.find(([, format]) => format.endings.includes(ending))?.[0] ?? null;
+  return entries.find(([, format]) => format.extensions.includes(ending))?.[0] ?? null;
 }

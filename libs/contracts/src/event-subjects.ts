@@ -3,7 +3,9 @@
 /** @param suffix the end of the stream's subjects */
 export function eventSubjects(org: string, patterns: readonly string[], suffix = ''): string[] {
   if (patterns.includes('*')) return [`event.v1.*.*.${org}${suffix}`];
-  const whole = new Set(patterns.filter((pattern) => pattern.endsWith('.*')));
-  const needed = patterns.filter((pattern) => whole.has(pattern) || !whole.has(`${pattern.split('.')[0]}.*`));
+  const wildcards = new Set(patterns.filter((pattern) => pattern.endsWith('.*')));
+  const needed = patterns.filter(
+    (pattern) => wildcards.has(pattern) || !wildcards.has(`${pattern.split('.')[0]}.*`),
+  );
   return [...new Set(needed)].sort().map((pattern) => `event.v1.${pattern}.${org}${suffix}`);
 }

@@ -8,14 +8,14 @@ export {
 } from './byte-budget.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { commonConfig, readConfig } from './config.ts';
-export { inTime } from './in-time.ts';
 export { linesOf } from './lines-of.ts';
 export { Lock, Locks } from './lock.ts';
 export { type Logger, makeLogger } from './logger.ts';
 export { countDroppedRefusals, showCounter, showGauge, watchByteBudget } from './metrics.ts';
-export { passed } from './passed.ts';
 export { type HeldPlaces, Places } from './places.ts';
 export { KeyLocked, ProviderSeal, providersConfig } from './provider-seal.ts';
 export { remember } from './remember.ts';
 export { type Repeating, repeat } from './repeat.ts';
 export { type Running, runService, type ServiceDeps } from './run-service.ts';
+export { sleep } from './sleep.ts';
+export { withTimeout } from './with-timeout.ts';

@@ -1,7 +1,7 @@
 // Repeated background work: one round at a time, with a pause after the end of each.
 import type { Clock } from './clock.ts';
 import type { Logger } from './logger.ts';
-import { passed } from './passed.ts';
+import { sleep } from './sleep.ts';
 
 interface RepeatOptions {
   /** Milliseconds before the first round, and between the end of one round and the start of the next. */
@@ -26,7 +26,7 @@ export function repeat(
   const { signal } = stopping;
   const rounds = async () => {
     for (;;) {
-      await passed(everyMs, clock, signal);
+      await sleep(everyMs, clock, signal);
       if (signal.aborted) return;
       try {
         await work();

@@ -1,9 +1,9 @@
 /** Shared by tests: real servers of their own. */
 export { docker } from './docker.ts';
-export { dyingWithUs } from './dying-with-us.ts';
 export { type EventLog, openEventLog } from './event-log.ts';
 export { FakeClock } from './fake-clock.ts';
 export { onFullDisk } from './full-disk.ts';
+export { killedWithParent } from './killed-with-parent.ts';
 export { mongo, startMongo } from './mongo.ts';
 export { startNats } from './nats.ts';
 export { ownPort } from './own-port.ts';

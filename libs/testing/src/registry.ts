@@ -87,14 +87,14 @@ export async function startRegistry(): Promise<TestRegistry> {
     { port, url: inner, folder },
   );
   const asked: string[] = [];
-  const door = createServer((request, response) => {
+  const proxy = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`);
     forward(inner, request, response, registry.fault(request.url ?? ''));
   });
-  door.listen(0, HOST);
-  await once(door, 'listening');
+  proxy.listen(0, HOST);
+  await once(proxy, 'listening');
   const registry: TestRegistry = {
-    address: `${HOST}:${(door.address() as AddressInfo).port}`,
+    address: `${HOST}:${(proxy.address() as AddressInfo).port}`,
     fault: () => undefined,
     asked,
     async push(repository, image = {}) {
@@ -102,8 +102,8 @@ export async function startRegistry(): Promise<TestRegistry> {
       return `${registry.address}/${repository}:latest`;
     },
     async stop() {
-      door.closeAllConnections();
-      door.close();
+      proxy.closeAllConnections();
+      proxy.close();
       await server.stop();
     },
   };

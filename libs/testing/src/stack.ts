@@ -9,7 +9,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { READY_LINE, ROOT, readAddresses } from '@switchyard/local';
-import { dyingWithUs } from './dying-with-us.ts';
+import { killedWithParent } from './killed-with-parent.ts';
 import { mongo } from './mongo.ts';
 import { ownPort } from './own-port.ts';
 import { temporaryFolder } from './test-server.ts';
@@ -83,7 +83,7 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
     ...options.env,
     SWITCHYARD_DATA: dataFolder,
   };
-  const [command, ...args] = dyingWithUs('SIGTERM', process.execPath, [LAUNCHER]);
+  const [command, ...args] = killedWithParent('SIGTERM', process.execPath, [LAUNCHER]);
   const launcher = spawn(command, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const kill = () => launcher.kill('SIGTERM');
   process.once('exit', kill);

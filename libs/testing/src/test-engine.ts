@@ -12,7 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { findProgram } from '@switchyard/local';
 import Docker from 'dockerode';
-import { dyingWithUs } from './dying-with-us.ts';
+import { killedWithParent } from './killed-with-parent.ts';
 import { temporaryFolder } from './test-server.ts';
 
 const run = promisify(execFile);
@@ -88,7 +88,11 @@ export async function startTestEngine({
   let child: ChildProcess | undefined;
 
   async function start(): Promise<void> {
-    const [command, ...args] = dyingWithUs('SIGTERM', 'nsenter', [`--net=${network}`, 'dockerd', ...options]);
+    const [command, ...args] = killedWithParent('SIGTERM', 'nsenter', [
+      `--net=${network}`,
+      'dockerd',
+      ...options,
+    ]);
     const life = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
     child = life;
     let output = '';

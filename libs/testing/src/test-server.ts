@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ProcessSpec } from '@switchyard/local';
-import { dyingWithUs } from './dying-with-us.ts';
+import { killedWithParent } from './killed-with-parent.ts';
 
 export interface TestServer {
   readonly port: number;
@@ -41,7 +41,7 @@ export async function startTestServer(
   process.once('exit', killAtExit);
 
   async function start(): Promise<void> {
-    const [command, ...args] = dyingWithUs('SIGKILL', spec.command, spec.args);
+    const [command, ...args] = killedWithParent('SIGKILL', spec.command, spec.args);
     const life = spawn(command, args, {
       cwd: spec.cwd,
       env: spec.env,

@@ -2,7 +2,7 @@
 // events are redelivered and the writer recovers from the ledger.
 import type { Consumer, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '@switchyard/bus';
-import { type Logger, passed, systemClock } from '@switchyard/service';
+import { type Logger, sleep, systemClock } from '@switchyard/service';
 import type { Accounts } from './accounts/accounts.ts';
 import type { BudgetAlerts } from './alerts/budget-alerts.ts';
 import { Arrivals } from './arrivals.ts';
@@ -52,7 +52,7 @@ export async function bookEvents(deps: BookingDeps): Promise<void> {
       if (signal.aborted) return;
       failures += 1;
       report(error, failures, logger);
-      await passed(Math.min(AGAIN_MS_MIN * 2 ** (failures - 1), AGAIN_MS_MAX), systemClock, signal);
+      await sleep(Math.min(AGAIN_MS_MIN * 2 ** (failures - 1), AGAIN_MS_MAX), systemClock, signal);
     }
 }
 

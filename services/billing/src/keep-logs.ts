@@ -1,6 +1,6 @@
 // The owner of the first partition removes data past its retention: logs, lines of the audit log, alerts of budgets.
 import { AUDIT_LOG_DAYS } from '@switchyard/contracts';
-import { passed } from '@switchyard/service';
+import { sleep } from '@switchyard/service';
 import type { PartitionDeps } from './partition-deps.ts';
 import { answered } from './store/answered.ts';
 import { DAY_MS } from './store/buckets.ts';
@@ -33,6 +33,6 @@ export async function keepLogs({ store, logDays, clock, logger, signal }: KeepLo
     } catch (error) {
       logger.warn({ err: error }, 'old logs could not be removed; retrying in an hour');
     }
-    await passed(SWEEP_EVERY_MS, clock, signal);
+    await sleep(SWEEP_EVERY_MS, clock, signal);
   }
 }

@@ -1,7 +1,7 @@
 // The owner of the first partition writes the log rows of calls that reached no model. Their events have a stream of
 // their own, which may discard them: they charge nothing and never delay charges.
 import type { JsMsg } from '@nats-io/jetstream';
-import { passed, systemClock } from '@switchyard/service';
+import { sleep, systemClock } from '@switchyard/service';
 import { eachBatch } from './booking.ts';
 import { ensureRefusalsConsumer } from './consumer.ts';
 import type { PartitionDeps } from './partition-deps.ts';
@@ -25,7 +25,7 @@ export async function logRefusals(deps: LogRefusalsDeps): Promise<void> {
     } catch (error) {
       if (signal.aborted) return;
       logger.warn({ err: error }, 'refused calls could not be logged; retrying');
-      await passed(AGAIN_MS, systemClock, signal);
+      await sleep(AGAIN_MS, systemClock, signal);
     }
 }
 

@@ -61,13 +61,13 @@ export function register(host: ServiceHost, deps: BillingDeps): void {
 }
 
 /** Errors of an unavailable database or stream: temporary, not caused by the request. */
-const AWAY = [MongoError, DatabaseSilent, JetStreamError, TimeoutError];
+const TEMPORARY_ERRORS = [MongoError, DatabaseSilent, JetStreamError, TimeoutError];
 
 async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answered(answer, ANSWER_MS_MAX);
   } catch (cause) {
-    if (!AWAY.some((kind) => cause instanceof kind)) throw cause;
+    if (!TEMPORARY_ERRORS.some((kind) => cause instanceof kind)) throw cause;
     throw new ServiceError('service_unavailable', 'Billing is unavailable. Retry later.', {
       cause,
       retryAfterS: RETRY_AFTER_S,

@@ -10,7 +10,7 @@ import {
 } from '@switchyard/bus';
 import { type ComputerLimits, STANDARD_IMAGE, toComputerLimits } from '@switchyard/contracts';
 import { ensureImage, isImagePresent } from '@switchyard/sandbox-computer';
-import { type Clock, type Logger, passed, type Running, type ServiceDeps } from '@switchyard/service';
+import { type Clock, type Logger, type Running, type ServiceDeps, sleep } from '@switchyard/service';
 import { HoldKeeper } from '@switchyard/spending';
 import Docker from 'dockerode';
 import type { ComputerHost } from './computer/computer-host.ts';
@@ -91,7 +91,7 @@ export async function startAgent({
   const agent = await openAgent({ config, bus, logger, clock, docker, standardImage });
   watchRefusal(metrics, agent.refusal);
   // If the image is present, the agent is announced when computers can be created. A build is not waited for.
-  await Promise.race([agent.ready, passed(PREPARE_MS, clock)]);
+  await Promise.race([agent.ready, sleep(PREPARE_MS, clock)]);
   await agent.heartbeat.beat();
   return agent;
 }
@@ -140,7 +140,7 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
       await reconciler.stop();
       await heartbeat.stop();
       const drained = service.drain();
-      await Promise.race([drained, passed(COMMANDS_FINISH_MS, clock)]);
+      await Promise.race([drained, sleep(COMMANDS_FINISH_MS, clock)]);
       if (config.SWITCHYARD_COMPUTERS_ON_SHUTDOWN === 'stop') await stopAll(computers, logger);
       await Promise.all(computers.all().map(releaseComputer));
       await reconciler.removeAllOrphans().catch((error: unknown) => {
@@ -177,7 +177,7 @@ async function serveRecovered(
   await Promise.race([reconciler.found, recovered]);
   register(service, hostId, { computers, limits });
   host.guard();
-  await Promise.race([recovered, passed(RECOVERY_MS_MAX, clock)]);
+  await Promise.race([recovered, sleep(RECOVERY_MS_MAX, clock)]);
   return service;
 }
 

@@ -39,7 +39,7 @@ export async function start({ config, bus, logger, clock, metrics }: StartDeps):
     secret: config.SWITCHYARD_PROVIDERS_SECRET,
     environment: (name) => secretOf(config, name),
   });
-  const { secret, locked, withoutKeys } = keys;
+  const { secret, locked, redactKeys } = keys;
   const renderings = join(config.SWITCHYARD_DATA, 'video-worker');
   await removeLeftovers(renderings, clock.now() - LEFT_OVER_AFTER_MS);
   const folder = join(renderings, bus.instance);
@@ -58,7 +58,7 @@ export async function start({ config, bus, logger, clock, metrics }: StartDeps):
   const holds = new HoldKeeper({ bus, logger });
   const stopping = new AbortController();
   const deps: JobDeps = {
-    ...{ videos, inputs, results, events, catalog, withoutKeys, clock, logger },
+    ...{ videos, inputs, results, events, catalog, redactKeys, clock, logger },
     makers: makers.byName,
     largeBodies,
     resultBytesMax: config.SWITCHYARD_VIDEO_BYTES_MAX,

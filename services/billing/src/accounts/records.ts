@@ -8,7 +8,7 @@ import {
   type OrgRecord,
   placementKey,
 } from '@switchyard/contracts';
-import { inTime } from '@switchyard/service';
+import { withTimeout } from '@switchyard/service';
 
 /** Time limit for reading all records: a watch whose link was cut may never end. */
 const OPEN_MS_MAX = 30_000;
@@ -38,7 +38,7 @@ export interface AccountRecords {
  */
 export function openRecords(bus: Bus, withinMs = OPEN_MS_MAX): Promise<AccountRecords> {
   const late = () => new Error(`the records of orgs and keys were not read within ${withinMs} ms`);
-  return inTime(open(bus), withinMs, late, (records) => records.close());
+  return withTimeout(open(bus), withinMs, late, (records) => records.close());
 }
 
 async function open(bus: Bus): Promise<AccountRecords> {

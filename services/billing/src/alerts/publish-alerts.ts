@@ -2,7 +2,7 @@
 // again: JetStream recognises its id for two minutes, and after that the stream itself is searched.
 import { type Bus, openEventReader, publishEvent } from '@switchyard/bus';
 import { EVENTS_STREAM, type Event, eventSubject } from '@switchyard/contracts';
-import { passed } from '@switchyard/service';
+import { sleep } from '@switchyard/service';
 import type { PartitionDeps } from '../partition-deps.ts';
 import { answered } from '../store/answered.ts';
 import type { BudgetAlert } from '../store/documents.ts';
@@ -27,7 +27,7 @@ export async function publishAlerts(deps: PublishAlertsDeps): Promise<void> {
       if (signal.aborted) return;
       logger.warn({ err: error }, 'budget alerts could not be published; retrying');
     }
-    await passed(LOOK_MS, clock, signal);
+    await sleep(LOOK_MS, clock, signal);
   }
 }
 

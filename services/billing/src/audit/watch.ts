@@ -1,7 +1,7 @@
 // The continuous check of the books: every few seconds it checks new events, receipts and rows. It is cheap and
 // bounded; `npm run audit` is complete. A drift raises an alarm in the log and a metric.
 import { EVENTS_STREAM } from '@switchyard/contracts';
-import { type Lock, passed, remember } from '@switchyard/service';
+import { type Lock, remember, sleep } from '@switchyard/service';
 import { acknowledgedUpTo } from '../consumer.ts';
 import type { PartitionDeps } from '../partition-deps.ts';
 import { LedgerOrder } from '../partitions/ledger-order.ts';
@@ -93,7 +93,7 @@ export class BooksWatch {
   async run(signal: AbortSignal): Promise<void> {
     const { everyMs, logger } = this.#deps;
     while (everyMs > 0 && !signal.aborted) {
-      await passed(everyMs, this.#deps.clock, signal);
+      await sleep(everyMs, this.#deps.clock, signal);
       if (signal.aborted) return;
       await this.check(signal).catch((error: unknown) => {
         if (!signal.aborted) logger.warn({ err: error }, 'the books could not be checked; retrying later');
@@ -157,7 +157,7 @@ export class BooksWatch {
       window = await lock.run(() => orgWindow(store, org, clock.now(), logsFrom));
       drift = window ? driftOf(window) : 0n;
       if (drift === 0n) break;
-      await passed(BETWEEN_CHECKS_MS, this.#deps.clock);
+      await sleep(BETWEEN_CHECKS_MS, this.#deps.clock);
     }
     if (window && drift !== 0n) {
       const { ledger, logs, usage, statementsAhead } = window;
@@ -181,7 +181,7 @@ export class BooksWatch {
     const hasBooked = acknowledgedUpTo(seq);
     for (let checks = 1; checks <= CHECKS_MAX; checks += 1) {
       if (hasBooked(await bus.jsm.consumers.info(EVENTS_STREAM, partition.consumer))) return true;
-      await passed(BETWEEN_CHECKS_MS, this.#deps.clock);
+      await sleep(BETWEEN_CHECKS_MS, this.#deps.clock);
     }
     return false;
   }

@@ -1,7 +1,7 @@
 // The partitions of one process. The process regularly reads the members and owners, takes its share of partitions,
 // returns surplus ones, and stops all of them for a move.
 import { type Bucket, type Lease, openBucket, takeLease } from '@switchyard/bus';
-import { inTime, passed } from '@switchyard/service';
+import { sleep, withTimeout } from '@switchyard/service';
 import { type AccountRecords, openRecords } from '../accounts/records.ts';
 import type { BooksWatch } from '../audit/watch.ts';
 import { type OwnerDeps, ownPartition } from '../owner.ts';
@@ -71,7 +71,7 @@ export class Owners {
     const { signal, clock } = this.#deps;
     while (!signal.aborted) {
       await this.#check().catch((error: unknown) => this.#failed(error));
-      await passed(CHECK_MS, clock, signal);
+      await sleep(CHECK_MS, clock, signal);
     }
     await Promise.all(this.#giveBackAll());
     await this.#member?.release();
@@ -145,7 +145,7 @@ export class Owners {
     };
     this.#member ??= await takeLease({ bus, name: `${MEMBER}.${bus.instance}`, onLost });
     const late = () => new Error(`the members were not read within ${MEMBERS_MS_MAX} ms`);
-    const keys = await inTime(leases.keys(`${MEMBER}.>`), MEMBERS_MS_MAX, late);
+    const keys = await withTimeout(leases.keys(`${MEMBER}.>`), MEMBERS_MS_MAX, late);
     return keys.map((key) => key.slice(MEMBER.length + 1)).sort();
   }
 

@@ -1,7 +1,7 @@
 // The command `npm run partitions`.
 import { openBucket } from '@switchyard/bus';
 import { PARTITION_COUNTS } from '@switchyard/contracts';
-import { passed } from '@switchyard/service';
+import { sleep } from '@switchyard/service';
 import { consumerInfo } from '../consumer.ts';
 import type { PartitionDeps } from '../partition-deps.ts';
 import { askToMove, type Layout, readLayout } from './layout.ts';
@@ -31,7 +31,7 @@ export async function partitionsCommand(to: string | undefined, deps: CommandDep
     const made = await move(layout, { ...deps, now: deps.clock.now }).catch((error: Error) => error);
     if (made === true) continue;
     if (deps.clock.monotonic() > deadline) throw moveTimedOut(made);
-    await passed(CHECK_MS, deps.clock);
+    await sleep(CHECK_MS, deps.clock);
   }
   await replaceFormerConsumers(deps.bus, layout);
   return shown(layout, deps);

@@ -1,5 +1,5 @@
 // The database of billing and its client. No other service reads or writes it.
-import { type Logger, passed, systemClock } from '@switchyard/service';
+import { type Logger, sleep, systemClock } from '@switchyard/service';
 import { type Collection, type Db, MongoClient } from 'mongodb';
 import { answered } from './answered.ts';
 import type {
@@ -85,7 +85,7 @@ export async function connectWhenThere(
       return;
     } catch (error) {
       logger.warn({ err: error }, 'the database cannot be reached; retrying');
-      await passed(CONNECT_AGAIN_MS, systemClock, signal);
+      await sleep(CONNECT_AGAIN_MS, systemClock, signal);
     }
 }
 

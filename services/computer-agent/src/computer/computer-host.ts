@@ -153,7 +153,7 @@ export class ComputerHost {
 
   /** What the host lacks to isolate computers. */
   #lack(): HostRefusal | undefined {
-    if (this.#parts.network.unprotected !== undefined) return NO_FIREWALL;
+    if (this.#parts.network.unprotectedReason !== undefined) return NO_FIREWALL;
     return this.#parts.features.lacksDisks ? NO_DISK_LIMIT : undefined;
   }
 

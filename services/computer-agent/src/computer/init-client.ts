@@ -1,6 +1,6 @@
 // Client of one computer's init: runs commands, attaches to those that an earlier agent started, and opens streams.
 import { ServiceError } from '@switchyard/contracts';
-import { inTime } from '@switchyard/service';
+import { withTimeout } from '@switchyard/service';
 import type { AttachOptions, ExecOptions, ExecResult, KnownExec } from './exec.ts';
 import { type InitConnection, initDoesNotAnswer, openInitConnection } from './init-connection.ts';
 import { type FirstFrame, followExec, startFrame } from './init-exec.ts';
@@ -111,7 +111,7 @@ export class InitClient {
   async stop(): Promise<boolean> {
     if (this.isClosed) return false;
     this.#connection.requestEnd();
-    return inTime(this.closed, STOP_MS_MAX, initDoesNotAnswer).then(
+    return withTimeout(this.closed, STOP_MS_MAX, initDoesNotAnswer).then(
       () => true,
       () => false,
     );
@@ -141,7 +141,7 @@ export class InitClient {
     });
     try {
       channel.send(type, payload);
-      return await inTime(answer.promise, ANSWER_TIMEOUT_MS, initDoesNotAnswer);
+      return await withTimeout(answer.promise, ANSWER_TIMEOUT_MS, initDoesNotAnswer);
     } finally {
       channel.close();
     }

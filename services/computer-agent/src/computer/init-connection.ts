@@ -4,7 +4,7 @@ import { closeSync, constants, openSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { basename, dirname } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
-import { inTime } from '@switchyard/service';
+import { withTimeout } from '@switchyard/service';
 import { encodeFrame, type Frame, frameDecoder, PROTOCOL_VERSION, type RequestType } from './init-frames.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -31,7 +31,7 @@ export interface Channel {
 export async function openInitConnection(socketPath: string): Promise<InitConnection> {
   const connection = new InitConnection(await openSocket(socketPath));
   try {
-    await inTime(connection.greeted, CONNECT_TIMEOUT_MS, initDoesNotAnswer);
+    await withTimeout(connection.greeted, CONNECT_TIMEOUT_MS, initDoesNotAnswer);
   } catch (error) {
     connection.close();
     throw error;

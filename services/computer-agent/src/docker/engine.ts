@@ -1,6 +1,6 @@
 // Containers for computers on the Docker engine. Their configuration: container-config.ts.
 import { dirname } from 'node:path';
-import { inTime } from '@switchyard/service';
+import { withTimeout } from '@switchyard/service';
 import type Docker from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
 import {
@@ -61,7 +61,7 @@ export function engineInfo(
 
 function answeredBy<T>(answer: Promise<T>, msMax: number): Promise<T> {
   const late = () => new Error(`the Docker engine does not answer within ${msMax / 1_000} s`);
-  return inTime(answer, msMax, late);
+  return withTimeout(answer, msMax, late);
 }
 
 export function createEngine(options: EngineOptions) {

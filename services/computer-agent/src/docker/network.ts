@@ -32,7 +32,7 @@ export class BridgeNetwork {
   /** Name of the Docker network and of its bridge interface. */
   readonly name: string;
   /** Why computers are not isolated from the host's networks; undefined when they are, and before the first attempt. */
-  unprotected: string | undefined;
+  unprotectedReason: string | undefined;
   readonly #options: NetworkOptions;
   readonly #lock = new Lock();
   #isOpen = false;
@@ -93,9 +93,9 @@ export class BridgeNetwork {
     }
     const isInstalled = () => isFirewallInstalled({ bridge, mbitMax, resolverFiles }).catch(() => false);
     // An earlier agent's rules may be for other allowed networks.
-    if (!isFirst && this.unprotected === undefined && (await isInstalled())) return;
+    if (!isFirst && this.unprotectedReason === undefined && (await isInstalled())) return;
     await this.#installFirewall();
-    if (!isFirst && this.unprotected === undefined)
+    if (!isFirst && this.unprotectedReason === undefined)
       logger.warn({ bridge }, 'Firewall rules were missing or outdated; installed again');
   }
 
@@ -109,7 +109,7 @@ export class BridgeNetwork {
         mbitMax,
         resolverFiles,
       });
-      this.unprotected = undefined;
+      this.unprotectedReason = undefined;
       if (!connectionsLimited)
         logger.warn(
           {},
@@ -122,7 +122,7 @@ export class BridgeNetwork {
   }
 
   #lacksRules(reason: string, fix: string): void {
-    this.unprotected = reason;
+    this.unprotectedReason = reason;
     this.#options.logger.warn({ reason }, `Firewall rules not installed: no computer starts here. ${fix}`);
   }
 }

@@ -1,7 +1,7 @@
 // Reports the progress of a creation whose image is pulled: to its caller, if one listens, and in its record for
 // other readers. Nothing is written for an image that is present.
 import { type CreationProgress, NOTHING_TO_PULL } from '@switchyard/contracts';
-import { passed } from '@switchyard/service';
+import { sleep } from '@switchyard/service';
 import type { Computer } from './computer.ts';
 
 const REPORTED_EVERY_MS = 500;
@@ -54,7 +54,7 @@ export class CreationReport {
     while (this.#isDue && this.#latest && !signal.aborted) {
       this.#isDue = false;
       await this.#report(this.#latest);
-      await passed(REPORTED_EVERY_MS, clock, signal);
+      await sleep(REPORTED_EVERY_MS, clock, signal);
     }
     this.#reporting = undefined;
   }

@@ -15,11 +15,11 @@ export async function createWithEvents<V>(
   to: Published<V>,
   key: string,
   value: V,
-  happened: readonly Event[],
+  events: readonly Event[],
 ): Promise<number> {
   await publishReplaced(to, key);
-  const revision = await to.bucket.create(key, value, happened);
-  await publishAll(to, happened);
+  const revision = await to.bucket.create(key, value, events);
+  await publishAll(to, events);
   return revision;
 }
 
@@ -30,11 +30,11 @@ export async function createWithEvents<V>(
 export async function updateWithEvents<V>(
   to: Published<V>,
   { key, value, revision }: Entry<V>,
-  happened: readonly Event[],
+  events: readonly Event[],
 ): Promise<void> {
   await publishReplaced(to, key);
-  await to.bucket.update(key, value, revision, happened);
-  await publishAll(to, happened);
+  await to.bucket.update(key, value, revision, events);
+  await publishAll(to, events);
 }
 
 /** As `Bucket.change`. `eventsOf` gets the entry that was replaced; null: there was none. */
@@ -44,21 +44,21 @@ export async function changeWithEvents<V>(
   decide: Parameters<Bucket<V>['change']>[1],
   eventsOf: (before: Entry<V> | null, after: V) => readonly Event[],
 ): Promise<Entry<V> | null> {
-  let happened: readonly Event[] = [];
+  let events: readonly Event[] = [];
   const entry = await to.bucket.change(
     key,
     async (current) => {
-      happened = [];
+      events = [];
       const value = await decide(current);
       if (value !== null) await publishReplaced(to, key);
       return value;
     },
     (before, after) => {
-      happened = eventsOf(before, after);
-      return happened;
+      events = eventsOf(before, after);
+      return events;
     },
   );
-  await publishAll(to, happened);
+  await publishAll(to, events);
   return entry;
 }
 
@@ -66,12 +66,12 @@ export async function changeWithEvents<V>(
 export async function deleteWithEvents<V>(
   to: Published<V>,
   key: string,
-  happened: readonly Event[],
+  events: readonly Event[],
   revision?: number,
 ): Promise<void> {
   await publishReplaced(to, key);
-  await to.bucket.delete(key, revision, happened);
-  await publishAll(to, happened);
+  await to.bucket.delete(key, revision, events);
+  await publishAll(to, events);
 }
 
 /**

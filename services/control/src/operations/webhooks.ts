@@ -21,7 +21,7 @@ import { recordDelivery } from '../webhooks/deliveries.ts';
 import { firstSecret, newestSecret, rotated } from '../webhooks/secrets.ts';
 import { send } from '../webhooks/send.ts';
 import { rotateSigningSecret, signingSecretsOf } from '../webhooks/signing-secrets.ts';
-import { webhookChanged, webhookMadeOrGone } from '../webhooks/webhook-events.ts';
+import { webhookChanged, webhookCreatedOrDeleted } from '../webhooks/webhook-events.ts';
 import { URL_CHECK_TIMEOUT_MS, type WebhookOperations } from '../webhooks/webhook-operations.ts';
 import { changeWebhook, findWebhook, webhookKey } from '../webhooks/webhook-records.ts';
 
@@ -88,7 +88,7 @@ export function webhookHandlers(deps: WebhookOperations) {
     'webhooks.delete': async ({ org, key_id, id }, asked) => {
       const { key, value } = await findWebhook(webhooks, org, id);
       const acting = { by: actingOf({ org, key_id }, asked), now: clock.now() };
-      const deleted = webhookMadeOrGone('deleted', value, acting);
+      const deleted = webhookCreatedOrDeleted('deleted', value, acting);
       await deleteWithEvents({ bucket: webhooks, events }, key, [deleted]);
       await deliveries.purge(key);
       return { id, object: 'webhook', deleted: true };
@@ -138,7 +138,7 @@ function createWebhook({ webhooks, events, egress, clock }: WebhookOperations) {
       generation: 1,
       enabled_at: now,
     };
-    const created = webhookMadeOrGone('created', record, { by: actingOf(caller, asked), now: time });
+    const created = webhookCreatedOrDeleted('created', record, { by: actingOf(caller, asked), now: time });
     await locks.run(org, async () => {
       const count = (await webhooks.keys(`${org}.>`)).length;
       if (count >= WEBHOOKS_PER_ORG_MAX)

@@ -9,7 +9,7 @@ interface By {
   readonly now: number;
 }
 
-export function webhookMadeOrGone(
+export function webhookCreatedOrDeleted(
   change: 'created' | 'deleted',
   record: WebhookRecord,
   { by, now }: By,

@@ -2,7 +2,7 @@
 // computer; the next agent is asked for the result of the same request and runs nothing twice.
 import { type Bus, requestHostBytes } from '@switchyard/bus';
 import { type HostExecRequest, ServiceError } from '@switchyard/contracts';
-import { type Clock, passed } from '@switchyard/service';
+import { type Clock, sleep } from '@switchyard/service';
 
 /** How long a restarting agent is asked: less than the 30 s for which it keeps the result. */
 const RESUME_MS_MAX = 20_000;
@@ -44,7 +44,7 @@ async function resume(deps: WholeExecDeps, exec: WholeExec, lost: ServiceError):
       if (isUnknown(error)) break; // the command never began, or its result was in transit when the agent died
       if (!isLost(error)) throw error;
     }
-    await passed(RESUME_PAUSE_MS, deps.clock);
+    await sleep(RESUME_PAUSE_MS, deps.clock);
   }
   throw lost;
 }

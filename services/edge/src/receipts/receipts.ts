@@ -6,7 +6,7 @@
 import { type Bus, ensureReceiptsStream } from '@switchyard/bus';
 import { RECEIPTS_PER_BATCH_MAX, type ReceiptBatch, receiptsSubject } from '@switchyard/contracts';
 import { parseDollars } from '@switchyard/money';
-import { type Clock, type Logger, passed, type Repeating, repeat } from '@switchyard/service';
+import { type Clock, type Logger, type Repeating, repeat, sleep } from '@switchyard/service';
 
 const EVERY_MS = 1_000;
 const PUBACK_TIMEOUT_MS = 5_000;
@@ -70,7 +70,7 @@ export class Receipts {
       .stop()
       .then(() => this.#handOver())
       .catch((error: unknown) => logger.warn({ err: error }, 'receipts could not be handed over'));
-    await Promise.race([rest, passed(CLOSE_MS_MAX, clock, handedOver.signal)]);
+    await Promise.race([rest, sleep(CLOSE_MS_MAX, clock, handedOver.signal)]);
     handedOver.abort();
     const receipts = this.#waiting.length + Object.values(this.#batch?.answers ?? {}).flat().length;
     if (receipts === 0) return;

@@ -50,7 +50,7 @@ function answerAfter(prepare: (options: CallOptions) => Promise<unknown>, bodyMe
   const context = {
     ...{ type: 'language', head, circuits, largeBodies, clock, callTimeoutMs, bodyMemory, budget: null },
     makers: { test: maker },
-    keys: { withoutKeys: (words: string) => words },
+    keys: { redactKeys: (words: string) => words },
     call: { isCancelled: false, signal: OTHERS.signal } as IncomingCall,
     record: new CallRecord('language', head, { clock, callTimeoutMs }),
     reply: { endWhole: () => {} },

@@ -160,7 +160,7 @@ export class Attempt {
       reply.breakOff(model, streamed, exceeded, streamed.produced());
       return null;
     }
-    const failure = redacted(faultOf(error), keys.withoutKeys);
+    const failure = redacted(faultOf(error), keys.redactKeys);
     const isLate = failure.kind === 'timeout' && record.remainingMs() < ATTEMPT_WORTH_MS;
     if (isLate || !this.#asked) pass.abandoned();
     else pass.failed(failure);
@@ -183,7 +183,7 @@ export class Attempt {
 
   /** Errors of provider packages hold the request and the answer, so an error is never logged as a whole. */
   #described(error: unknown): string {
-    return this.#context.keys.withoutKeys(String(error instanceof Error ? error.stack : error));
+    return this.#context.keys.redactKeys(String(error instanceof Error ? error.stack : error));
   }
 
   #log(error: unknown, { said }: Failure): void {

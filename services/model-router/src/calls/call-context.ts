@@ -17,7 +17,7 @@ export interface ModelCallDeps {
   /** By the name of their adapter; the catalog has checked that each upstream has one. */
   makers: Readonly<Record<string, Maker>>;
   circuits: Circuits;
-  keys: Pick<ProviderKeys, 'withoutKeys'>;
+  keys: Pick<ProviderKeys, 'redactKeys'>;
   /** Time limit for the whole call, all attempts and waits together. */
   callTimeoutMs: number;
   /** Memory budget for large bodies. */

@@ -99,7 +99,7 @@ const NEEDS_TIMES: ReadonlySet<TranscriptionFormat> = new Set(['verbose_json', '
 export function refusalOfTranscription(model: CatalogModel, asked: AskedTranscription): ServiceError | null {
   const limits = enforcedLimits.parse(model.limits);
   const { bytes_max: bytesMax, seconds_max: secondsMax, languages, formats } = limits;
-  const endings: readonly string[] = AUDIO_FORMATS[asked.format].endings;
+  const extensions: readonly string[] = AUDIO_FORMATS[asked.format].extensions;
   if (bytesMax && asked.bytes > bytesMax)
     return invalidParam('file', `${model.id} accepts at most ${bytesMax} bytes. Split or compress the file.`);
   if (secondsMax && asked.seconds > secondsMax)
@@ -107,7 +107,7 @@ export function refusalOfTranscription(model: CatalogModel, asked: AskedTranscri
       'file',
       `${model.id} accepts at most ${secondsMax} seconds, not ${asked.seconds}. Split the file.`,
     );
-  if (formats && !endings.some((ending) => formats.includes(ending)))
+  if (formats && !extensions.some((extension) => formats.includes(extension)))
     return invalidParam('file', `${model.id} does not support ${asked.format}, only ${formats.join(', ')}.`);
   const language = unlisted(model, 'language', asked.language && languageCode(asked.language), languages);
   if (language) return language;

@@ -64,13 +64,15 @@ export class TranscriptionRequest implements ModelRequest {
    */
   toUpstream(model: CatalogModel): Pick<UpstreamRequest, 'body' | 'transcription'> {
     const { format } = this.#measured;
-    const { mediaType, endings } = AUDIO_FORMATS[format];
+    const { mediaType, extensions } = AUDIO_FORMATS[format];
     const { filename } = this.#params;
     const transcription: TranscriptionParams = {
       ...this.#params,
       media_type: mediaType,
       filename:
-        audioFormatOfFile(filename) === format ? filename : `${filename.replace(/\.\w+$/, '')}.${endings[0]}`,
+        audioFormatOfFile(filename) === format
+          ? filename
+          : `${filename.replace(/\.\w+$/, '')}.${extensions[0]}`,
       response_format: verboseIsKnownTo(model) ? 'verbose_json' : 'json',
     };
     return { body: this.#audio, transcription };

@@ -82,13 +82,13 @@ export function faultOf(error: unknown): Failure {
   return forCallers({ status, message, kind: 'fault', retryAfterS: null });
 }
 
-/** @param withoutKeys redacts our API keys, which a maker's message may quote */
-export function redacted(failure: Failure, withoutKeys: (words: string) => string): Failure {
+/** @param redactKeys redacts our API keys, which a maker's message may quote */
+export function redacted(failure: Failure, redactKeys: (words: string) => string): Failure {
   const { message, said } = failure;
   return {
     ...failure,
-    message: withoutKeys(message),
-    ...(said === undefined ? {} : { said: withoutKeys(said) }),
+    message: redactKeys(message),
+    ...(said === undefined ? {} : { said: redactKeys(said) }),
   };
 }
 

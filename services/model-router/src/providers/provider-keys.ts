@@ -60,7 +60,7 @@ export class ProviderKeys {
   readonly locked = (variable: string): string | null => this.stored(variable)?.locked ?? null;
 
   /** Redacts the keys in a maker's text. */
-  readonly withoutKeys = (words: string): string => {
+  readonly redactKeys = (words: string): string => {
     let text = words;
     for (const key of this.#used) text = text.replaceAll(key, REDACTED);
     return text;

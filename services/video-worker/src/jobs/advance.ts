@@ -155,12 +155,7 @@ async function ask(deps: JobDeps, held: HeldJob, job: VideoJob): Promise<After> 
   } catch (error) {
     held.signal.throwIfAborted();
     if (error instanceof VideoNotTaken)
-      return notTaken(
-        deps,
-        held,
-        redacted(error.failure, deps.withoutKeys),
-        deps.clock.monotonic() - askedAt,
-      );
+      return notTaken(deps, held, redacted(error.failure, deps.redactKeys), deps.clock.monotonic() - askedAt);
     deps.logger.warn(
       { error: described(deps, error), video: job.id, model },
       'unknown whether a maker accepted a video',
@@ -245,14 +240,14 @@ async function look(deps: JobDeps, held: HeldJob): Promise<After> {
 }
 
 function failedAtMaker(deps: JobDeps, held: HeldJob, text: string): Promise<After> {
-  const { message, said } = messageForCallers(deps.withoutKeys(text));
+  const { message, said } = messageForCallers(deps.redactKeys(text));
   logOurAccount(deps, held, said);
   return fail(deps, held, 'video_failed', message);
 }
 
 /** A maker's error for the log; it may quote our key. */
-function described({ withoutKeys }: JobDeps, error: unknown): string {
-  return withoutKeys(String(error instanceof Error ? error.stack : error));
+function described({ redactKeys }: JobDeps, error: unknown): string {
+  return redactKeys(String(error instanceof Error ? error.stack : error));
 }
 
 /** @param said a maker's whole message when it names our account */

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Entry, RevisionConflict } from '@switchyard/bus';
 import { ServiceError, type VideoRecord, videoKey } from '@switchyard/contracts';
-import { Lock, passed } from '@switchyard/service';
+import { Lock, sleep } from '@switchyard/service';
 import type { JobDeps } from './job-deps.ts';
 
 /** Other workers take over the jobs of a killed worker after this time at the latest. */
@@ -134,7 +134,7 @@ export class HeldJob {
 
   /** A maker's answer must survive a brief outage of the store. */
   #pause(): Promise<void> {
-    return passed(AGAIN_MS, this.#deps.clock);
+    return sleep(AGAIN_MS, this.#deps.clock);
   }
 
   #extended(): VideoRecord['lease'] {

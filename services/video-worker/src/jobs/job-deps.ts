@@ -14,7 +14,7 @@ export interface JobDeps {
   catalog: Catalog;
   makers: Readonly<Record<string, VideoMaker>>;
   /** Redacts our API keys in a maker's text. */
-  withoutKeys(words: string): string;
+  redactKeys(words: string): string;
   /** Limits the memory for large inputs, which a maker request holds several times. */
   largeBodies: Pick<ByteBudget, 'take'>;
   /** Maximum size of a video, in bytes. */

@@ -4,7 +4,7 @@ import { type KvWatchEntry, KvWatchInclude } from '@nats-io/kv';
 import type { QueuedIterator } from '@nats-io/transport-node';
 import type { Bucket, Bus, Entry } from '@switchyard/bus';
 import type { VideoRecord } from '@switchyard/contracts';
-import { type Clock, passed } from '@switchyard/service';
+import { type Clock, sleep } from '@switchyard/service';
 import { needsWork } from './advance.ts';
 import { isHeld } from './held-job.ts';
 
@@ -81,7 +81,7 @@ export class OpenJobs {
         bus.logger.warn({ err: error }, 'the watch of open videos ended; restarting it');
       } finally {
         this.#watch = null;
-        if (!this.#relinked) await passed(AGAIN_MS, clock, signal);
+        if (!this.#relinked) await sleep(AGAIN_MS, clock, signal);
         this.#relinked = false;
       }
   }

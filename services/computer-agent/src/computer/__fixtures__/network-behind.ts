@@ -4,7 +4,7 @@ import { execFile, spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { promisify } from 'node:util';
-import { dyingWithUs } from '@switchyard/testing';
+import { killedWithParent } from '@switchyard/testing';
 
 const run = promisify(execFile);
 
@@ -36,7 +36,7 @@ createServer(serve).listen(${SMTP_PORT}, '0.0.0.0', () =>
 export async function networkBehind(addresses: readonly string[]): Promise<NetworkBehind> {
   const wire = `bh${randomBytes(4).toString('hex')}`;
   const [ours, theirs] = addressPair();
-  const [command, ...args] = dyingWithUs('SIGKILL', 'unshare', ['--net', process.execPath, '-e', SERVER]);
+  const [command, ...args] = killedWithParent('SIGKILL', 'unshare', ['--net', process.execPath, '-e', SERVER]);
   const server = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const close = async () => {
     if (server.exitCode === null && server.signalCode === null) {

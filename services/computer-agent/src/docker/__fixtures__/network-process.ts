@@ -30,4 +30,4 @@ process.on('message', async (wanted: 'lower' | 'raise') => {
 });
 process.on('disconnect', () => process.exit());
 const { port } = ofHost.address() as { port: number };
-process.send?.({ name: network.name, unprotected: network.unprotected, port });
+process.send?.({ name: network.name, unprotected: network.unprotectedReason, port });

@@ -128,5 +128,5 @@ function mediaTypeOf(
 
 function endingOf(mediaType: string): string {
   const format = audioFormatOf(mediaType);
-  return format ? AUDIO_FORMATS[format].endings[0] : 'bin';
+  return format ? AUDIO_FORMATS[format].extensions[0] : 'bin';
 }

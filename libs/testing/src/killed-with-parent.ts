@@ -2,7 +2,7 @@
 import { findProgram } from '@switchyard/local';
 
 /** Wraps the command line so that the process gets `signal` when this process ends for any reason. */
-export function dyingWithUs(
+export function killedWithParent(
   signal: 'SIGTERM' | 'SIGKILL',
   command: string,
   args: readonly string[],

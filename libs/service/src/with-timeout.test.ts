@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest';
-import { inTime } from './in-time.ts';
+import { withTimeout } from './with-timeout.ts';
 
 const LONG_MS = 60_000;
 const late = () => new RangeError('too late');
 
 test('returns a timely result, passes a failure on, and throws the caller’s error after the deadline', async () => {
-  expect(await inTime(Promise.resolve(7), LONG_MS, late)).toBe(7);
-  await expect(inTime(Promise.reject(new Error('its own')), LONG_MS, late)).rejects.toThrow('its own');
-  await expect(inTime(new Promise(() => {}), 1, late)).rejects.toThrow(RangeError);
+  expect(await withTimeout(Promise.resolve(7), LONG_MS, late)).toBe(7);
+  await expect(withTimeout(Promise.reject(new Error('its own')), LONG_MS, late)).rejects.toThrow('its own');
+  await expect(withTimeout(new Promise(() => {}), 1, late)).rejects.toThrow(RangeError);
 });
 
 test('passes a late result to the closing function once, and a timely one never', async () => {
   const closed: string[] = [];
   const close = (brought: string) => closed.push(brought);
-  await inTime(Promise.resolve('in time'), LONG_MS, late, close);
+  await withTimeout(Promise.resolve('in time'), LONG_MS, late, close);
   const work = Promise.withResolvers<string>();
-  await expect(inTime(work.promise, 1, late, close)).rejects.toThrow(RangeError);
+  await expect(withTimeout(work.promise, 1, late, close)).rejects.toThrow(RangeError);
   expect(closed).toEqual([]);
   work.resolve('too late');
   await expect.poll(() => closed).toEqual(['too late']);
@@ -23,7 +23,7 @@ test('passes a late result to the closing function once, and a timely one never'
 
 test('ignores a late failure', async () => {
   const work = Promise.withResolvers<string>();
-  await expect(inTime(work.promise, 1, late)).rejects.toThrow(RangeError);
+  await expect(withTimeout(work.promise, 1, late)).rejects.toThrow(RangeError);
   work.reject(new Error('its own'));
   await expect(work.promise).rejects.toThrow('its own');
 });

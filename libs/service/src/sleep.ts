@@ -2,7 +2,7 @@
 import type { Clock } from './clock.ts';
 
 /** Resolves after `ms` milliseconds, or at once when the signal is aborted. Never throws; leaves no timer behind. */
-export function passed(ms: number, clock: Pick<Clock, 'after'>, signal?: AbortSignal): Promise<void> {
+export function sleep(ms: number, clock: Pick<Clock, 'after'>, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       cancel();

@@ -231,7 +231,8 @@ const DESKTOP: readonly Tool[] = [
   tool({
     ...write,
     name: 'desktop_type',
-    description: 'Type a text on the keyboard of the desktop; a line break is Return.',
+    description:
+      'Type a text on the keyboard of the desktop; a line break is Return. Programs may miss characters beyond ASCII: look at a screenshot.',
     input: computer.extend({ text: z.string().min(1).max(TYPED_CHARACTERS_MAX).describe('The text') }),
     run: ({ computer_id, text }, api) =>
       desktopInput(api, computer_id, { command: 'xdotool type --file -', stdin: text }),

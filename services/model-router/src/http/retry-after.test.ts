@@ -9,6 +9,7 @@ test.each([
   ['an HTTP date', { 'retry-after': 'Sat, 21 Nov 2026 12:00:12 GMT' }, 12],
   ['the obsolete form of an HTTP date', { 'retry-after': 'Saturday, 21-Nov-26 12:01:00 GMT' }, 60],
   ['OpenAI’s milliseconds before its seconds', { 'retry-after-ms': '1250', 'retry-after': '2' }, 1.25],
+  ['more than a day', { 'retry-after': '9'.repeat(400) }, 86_400],
   ['a date that has passed', { 'retry-after': 'Sat, 21 Nov 2026 11:59:00 GMT' }, null],
   ['no time at all', { 'retry-after': '0' }, null],
   ['nonsense', { 'retry-after': 'soon' }, null],

@@ -1,5 +1,8 @@
 // Reads when an upstream may be called again: `retry-after` in seconds or as an HTTP date, or OpenAI's `retry-after-ms`.
 
+/** Longer waits are cut to this: no quota of a maker is for longer than a day, and clients believe the header. */
+const RETRY_AFTER_S_MAX = 86_400;
+
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 /** Seconds from now; null when the headers are missing, unreadable, or in the past. */
@@ -18,5 +21,5 @@ function numberIn(value: string | string[] | undefined): number | null {
 }
 
 function positive(seconds: number): number | null {
-  return seconds > 0 ? seconds : null;
+  return seconds > 0 ? Math.min(seconds, RETRY_AFTER_S_MAX) : null;
 }

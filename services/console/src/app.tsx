@@ -1,4 +1,4 @@
-// The session: the sign-in page, the question of a sign-in link, or the pages inside.
+// The session: the sign-in page, the confirmation of a sign-in link, or the pages.
 import { Center, Loader } from '@mantine/core';
 import type { SessionObject } from '@switchyard/contracts';
 import { useEffect, useState } from 'react';

@@ -1,4 +1,4 @@
-// Colours, sizes and what parts do by default. Text has a contrast of at least 4.5 in both themes.
+// Colours, sizes and defaults of components. Text has a contrast of at least 4.5 in both themes.
 import { type CSSVariablesResolver, createTheme } from '@mantine/core';
 import type { MouseEvent } from 'react';
 

@@ -3,7 +3,7 @@ import { onlineManager } from '@tanstack/react-query';
 import { expect, onTestFinished, test } from 'vitest';
 import { queries } from './client.ts';
 
-test('what the installation answers is loaded although the browser is offline', async () => {
+test('answers of the installation are loaded while the browser is offline', async () => {
   onTestFinished(() => {
     onlineManager.setOnline(true);
     queries.clear();

@@ -35,7 +35,7 @@ export function call(path: string, options: CallOptions = {}): Promise<Response>
   return withToken(path, (token) => send(path, token, options));
 }
 
-/** Repeats a request when another tab has signed in: its session's token is taken, or the page loaded for its key. */
+/** After another tab signed in, repeats a request with its token, or reloads the page if its key is another. */
 async function withToken<T>(path: string, attempt: (token: string) => Promise<T>): Promise<T> {
   try {
     return await attempt(session?.csrf_token ?? NO_TOKEN);
@@ -74,15 +74,15 @@ function connectionLost(cause?: Error): Error {
   return new Error('Switchyard cannot be reached. Check the connection and try again.', { cause });
 }
 
-/** The error for an answer; one without a session ends the session here. */
+/** The error of an answer; status 401 ends the session here. */
 function refusalOf(path: string, status: number, body: string): ApiError {
   if (status === 401 && !path.startsWith(SESSION)) forgetSession();
   try {
     const { error } = JSON.parse(body) as { error: { code: string; message: string } };
     return new ApiError(status, error.code, error.message);
   } catch {
-    // Not of the API: of a proxy before it, for example.
-    return new ApiError(status, 'unknown', `The answer was status ${status} without a reason. Try again.`);
+    // From a proxy in front of the API, for example.
+    return new ApiError(status, 'unknown', `The answer had status ${status} without a reason. Try again.`);
   }
 }
 
@@ -94,8 +94,8 @@ export async function json<T>(path: string, options?: CallOptions): Promise<T> {
 export type Post = <T>(path: string, body?: unknown) => Promise<T>;
 
 /**
- * Returns the POST of one dialog: what is sent again because its outcome is unknown has the key of the first attempt, and
- * runs once (docs/idempotency.md).
+ * Returns the POST of one dialog: a retry after an unknown outcome has the key of the first attempt, and so runs once
+ * (docs/idempotency.md).
  */
 export function postOnce(): Post {
   const keys = new Map<string, string>();
@@ -143,7 +143,7 @@ export const queries = new QueryClient({
 });
 
 interface GetOptions<T> {
-  /** Repeated every so many milliseconds, as long as it is a number. After a 404, a function is not asked. */
+  /** Milliseconds between repeats, while it is a number. After a 404, a function is not called. */
   readonly repeatMs?: number | ((shown: T | undefined) => number | false);
   /** Shows the answer of the former path until that of a new one arrives. */
   readonly keepsFormer?: true;
@@ -166,7 +166,7 @@ export function useGet<T>(
   });
 }
 
-/** Loads again what is shown of these paths. */
+/** Reloads what is shown of these paths. */
 export function refresh(...prefixes: string[]): Promise<void> {
   return queries.invalidateQueries({
     predicate: ({ queryKey: [path] }) =>
@@ -196,7 +196,7 @@ export async function signOut(): Promise<void> {
   forgetSession();
 }
 
-/** The next one to sign in here may be of another org. */
+/** The next user to sign in may be of another org. */
 function forgetSession(): void {
   session = null;
   queries.clear();

@@ -21,7 +21,7 @@ test.each([
   expect(pathsShowing({ type, data })).toEqual(paths);
 });
 
-test('an event shortly before a load is loaded again once it is booked', () => {
+test('an event just before a load causes another once it is booked', () => {
   vi.useFakeTimers();
   const isStale = (path: string) => queries.getQueryState([path])?.isInvalidated;
   queries.setQueryData(['/v1/logs'], 'early');

@@ -7,16 +7,16 @@ import { serverEvents } from './server-events.ts';
 
 const AGAIN_MS = 1_000;
 const AGAIN_MS_MAX = 15_000;
-/** A hidden tab gives its connection up: browsers allow six for a host. It resumes when it is shown. */
+/** A hidden tab closes its connection: browsers allow six per host. It resumes when it is shown. */
 const HIDDEN_MS_MAX = 30_000;
-/** After a longer time without a connection, what is shown is loaded again, and the events of that time are not. */
+/** After a longer time without a connection, pages are reloaded and the events of that time are not. */
 const CATCH_UP_MS_MAX = 5 * 60_000;
 /** Logs and usage are booked within a second of the event. */
 export const BOOKED_MS = 1_200;
 
 type Noun = EventName extends `${infer N}.${string}` ? N : never;
 
-/** What shows each kind of event. */
+/** Paths that show each noun. */
 const SHOWN_BY: Record<Noun, readonly string[]> = {
   call: ['/v1/usage', '/v1/logs', '/v1/account', '/v1/statements'],
   computer: ['/v1/computers', '/v1/usage', '/v1/logs', '/v1/account', '/v1/statements'],
@@ -38,14 +38,14 @@ const listeners = new Set<(event: StreamedEvent) => void>();
 const stateListeners = new Set<() => void>();
 let state: LiveState = 'connecting';
 let lastId: string | null = null;
-/** When the connection last carried something, if only a keep-alive. */
+/** When the connection last received anything, keep-alives included. */
 let heardAt = 0;
 let running: AbortController | null = null;
 /** Paths to load when the timer ends, and those of events since it began, which may not be booked by then. */
 let due = new Set<string>();
 let later = new Set<string>();
 
-/** Begins to follow; returns the function that ends it. */
+/** Starts following; returns a function that stops it. */
 export function followEvents(): () => void {
   const stop = new AbortController();
   let hiddenTimer: ReturnType<typeof setTimeout> | undefined;
@@ -106,12 +106,12 @@ function dispatch(event: StreamedEvent): void {
 
 /** The paths whose answers an event changes. */
 export function pathsShowing({ type, data }: Pick<StreamedEvent, 'type' | 'data'>): readonly string[] {
-  // A refused call costs nothing. One that was to load logs must not load them again: that would not end.
+  // A refused call costs nothing. A refused load of logs must not cause another: that would never end.
   if (type === 'call.refused') return String(data.path).startsWith('/v1/logs') ? [] : ['/v1/logs'];
   return SHOWN_BY[type.split('.')[0] as Noun] ?? [];
 }
 
-/** Loads again what is shown of these paths once they are booked, at most once in `BOOKED_MS`. */
+/** Reloads what is shown of these paths once events are booked, at most once in `BOOKED_MS`. */
 export function refreshSoon(...paths: string[]): void {
   if (paths.length === 0) return;
   const isWaiting = due.size > 0;

@@ -1,4 +1,4 @@
-// What happens in the computer: commands, and its events since it was created.
+// Activity of the computer: commands, and its events since it was created.
 import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useInputState } from '@mantine/hooks';
 import type { ExecEvent, ExecList, ExecObject, StreamedEvent } from '@switchyard/contracts';
@@ -16,7 +16,7 @@ const EVENTS_SHOWN_MAX = 100;
 /** Of a command that writes without end. */
 const OUTPUT_CHARS_MAX = 256 * 1024;
 
-/** The command goes on while another tab is shown; the events, which take a connection, do not. */
+/** The command continues while another tab is shown; the events, which need a connection, stop. */
 export default function Activity({ id, shown }: TabProps & { readonly shown: boolean }) {
   const mayRead = useMay('usage:read');
   return (
@@ -70,7 +70,7 @@ function RunCommand({ id }: TabProps) {
       </form>
       {work.error && <Failure error={work.error} />}
       {output !== null && (
-        <Code label={output.length === OUTPUT_CHARS_MAX ? 'Output, the end of it' : 'Output'}>{output}</Code>
+        <Code label={output.length === OUTPUT_CHARS_MAX ? 'End of the output' : 'Output'}>{output}</Code>
       )}
       {end && (
         <Text size="sm" role="status">
@@ -81,7 +81,7 @@ function RunCommand({ id }: TabProps) {
   );
 }
 
-/** Runs a command; its events as they happen. */
+/** Runs a command and yields its events. */
 async function* execEvents(id: string, command: string): AsyncGenerator<ExecEvent> {
   const answer = await call(`/v1/computers/${id}/exec`, { body: { command, stream: true } });
   for await (const { data } of serverEvents(answer)) if (data) yield JSON.parse(data) as ExecEvent;
@@ -100,7 +100,7 @@ function Commands({ id }: TabProps) {
       title="Commands"
       actions={
         <Button size="compact-sm" variant="default" onClick={() => void refresh(`/v1/computers/${id}/execs`)}>
-          Look again
+          Refresh
         </Button>
       }
     >

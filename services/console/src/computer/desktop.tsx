@@ -10,7 +10,7 @@ import { linkSocket } from './link-socket.ts';
 
 const STATES = {
   starting: 'The desktop is starting …',
-  connected: 'Click into the desktop to use it. Press Control, Shift and Tab to leave it by keyboard.',
+  connected: 'Click the desktop to use it. Press Control+Shift+Tab to leave it by keyboard.',
   ended: 'The desktop was disconnected.',
 } as const;
 

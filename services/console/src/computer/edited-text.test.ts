@@ -14,7 +14,7 @@ test.each([
   expect(new TextEncoder().encode(encodeText({ text, lineEnd }))).toEqual(bytes);
 });
 
-test('an edited line of a file with CRLF ends as the others do', () => {
+test('an edited line of a file with CRLF ends in CRLF', () => {
   const { lineEnd } = decodeText(new TextEncoder().encode('one\r\n').buffer);
   expect(encodeText({ text: 'one\ntwo\n', lineEnd })).toBe('one\r\ntwo\r\n');
 });

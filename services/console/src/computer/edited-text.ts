@@ -1,18 +1,16 @@
-// The text of a file while it is edited. A text field of a browser has only LF: other line ends are kept aside.
+// The text of a file while it is edited. A browser's text field has only LF: another line ending is kept apart.
 export interface EditedText {
   readonly text: string;
   readonly lineEnd: '\n' | '\r\n';
 }
 
-/** @throws Error for a file that saving would change elsewhere than where it was edited */
+/** @throws Error for a file that saving would change beyond the edits */
 export function decodeText(bytes: ArrayBuffer): EditedText {
   const text = utf8(bytes);
   const withoutCrlf = text.replaceAll('\r\n', '');
   const isCrlf = withoutCrlf.length < text.length;
   if (withoutCrlf.includes('\r') || (isCrlf && withoutCrlf.includes('\n')))
-    throw new Error(
-      'The lines of this file end in different ways, which editing would change. Download it instead.',
-    );
+    throw new Error('This file mixes line endings, which editing would change. Download it instead.');
   return { text: text.replaceAll('\r\n', '\n'), lineEnd: isCrlf ? '\r\n' : '\n' };
 }
 

@@ -8,7 +8,7 @@ import { bytes, When } from '../parts/show.tsx';
 import { Loaded, Panel } from '../parts/state.tsx';
 import TimeChart from '../parts/time-chart.tsx';
 
-/** Measurements are no events, so they are requested while they are shown. */
+/** Measurements are not events, so they are polled while they are shown. */
 const MEASURE_MS = 3_000;
 const SHOWN_S = 10 * 60;
 const SHOWN_S_MIN = 60;
@@ -17,7 +17,7 @@ const CHART_HEIGHT_PX = 140;
 /** Top of the network's scale while less is sent and received. */
 const NETWORK_TOP_MIN = 1_000;
 
-/** What one measurement says; network in bytes a second since the measurement before. */
+/** One measurement; network in bytes per second since the previous one. */
 interface Sample {
   readonly at: number;
   readonly cores: number;
@@ -67,7 +67,7 @@ export default function Metrics({ id }: TabProps) {
             <Stack>
               <Gauge
                 name="Disk"
-                used={now.disk.workspace_bytes ?? 0}
+                used={now.disk.workspace_bytes}
                 max={now.disk.workspace_bytes_max}
                 show={bytes}
               />
@@ -139,14 +139,16 @@ function OverTime({ name, samples, figureOf, max, top, show }: OverTimeProps) {
   );
 }
 
-function Gauge({ name, used, max, show }: FigureProps & { readonly used: number }) {
+function Gauge({ name, used, max, show }: FigureProps & { readonly used: number | null }) {
   return (
     <Panel title={name}>
       <Text size="sm" className="number">
-        {show(used)}
+        {used === null ? 'unknown' : show(used)}
         {max === null ? '' : ` of ${show(max)}`}
       </Text>
-      {max !== null && <Progress value={Math.min(100, (used / max) * 100)} aria-label={`${name} in use`} />}
+      {max !== null && used !== null && (
+        <Progress value={Math.min(100, (used / max) * 100)} aria-label={`${name} in use`} />
+      )}
     </Panel>
   );
 }

@@ -53,7 +53,7 @@ export default function Terminals({ id }: TabProps) {
         </div>
       ))}
       <Text size="xs" c="dimmed">
-        Programs end with their terminal. Press Control, Shift and Tab to leave it by keyboard.
+        Programs end with their terminal. Press Control+Shift+Tab to leave it by keyboard.
       </Text>
     </Stack>
   );
@@ -125,7 +125,7 @@ async function connect(id: string, xterm: Xterm): Promise<WebSocket> {
   return socket;
 }
 
-/** Control, Shift and Tab moves the focus as it does elsewhere, so that the terminal is no keyboard trap. */
+/** Control+Shift+Tab moves the focus as it does elsewhere, so the terminal is not a keyboard trap. */
 function leaveByKeys(xterm: Xterm): void {
   xterm.attachCustomKeyEventHandler((event) => !(event.key === 'Tab' && event.ctrlKey && event.shiftKey));
 }

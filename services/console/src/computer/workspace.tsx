@@ -17,7 +17,7 @@ const join = (folder: string, name: string) => (folder === '' ? name : `${folder
 
 interface Edited extends EditedText {
   readonly path: string;
-  /** Of the file when it was opened: saving replaces this file only. */
+  /** Of the file when it was opened: saving replaces only that version. */
   readonly etag: string;
 }
 
@@ -89,7 +89,7 @@ export default function Workspace({ id }: TabProps) {
               <Text size="xs" c="dimmed">
                 Drop files here to upload them into this folder.
               </Text>
-              {has_more && <Text size="sm">There are more entries than are shown.</Text>}
+              {has_more && <Text size="sm">Some entries are not shown.</Text>}
             </>
           )
         }
@@ -170,7 +170,7 @@ function Entries({ id, folder, entries, onOpen, onEdit, onChanged }: EntriesProp
               )}
               <Confirm
                 label="Delete"
-                question={`${entry.name} is deleted${entry.type === 'folder' ? ' with all that is in it' : ''}.`}
+                question={`${entry.name} is deleted${entry.type === 'folder' ? ' with its contents' : ''}.`}
                 work={async () => {
                   await call(`${filesOf(id, join(folder, entry.name))}&recursive=true`, { method: 'DELETE' });
                   await onChanged();
@@ -228,7 +228,7 @@ function Editor({ id, path, etag, text, lineEnd, onChanged, onClose }: EditorPro
 
 function toConflict(error: unknown): never {
   if (!(error instanceof ApiError) || error.code !== 'precondition_failed') throw error;
-  throw new Error('The file was changed since you opened it. Copy your text, and open the file again.', {
+  throw new Error('The file has changed since you opened it. Copy your text, and open the file again.', {
     cause: error,
   });
 }

@@ -64,7 +64,7 @@ function ChangeAccount({ billing, limit }: { billing: AccountObject['billing']; 
       {billing === 'postpaid' && (
         <>
           <NumberInput
-            label="Limit of a month in dollars"
+            label="Monthly limit in dollars"
             placeholder="none"
             value={amount}
             onChange={setAmount}
@@ -89,7 +89,7 @@ function ChangeAccount({ billing, limit }: { billing: AccountObject['billing']; 
         question={
           other === 'prepaid'
             ? 'The org spends its credits, and is refused when they are used up.'
-            : 'The org pays afterwards, up to the limit of a month.'
+            : 'The org pays afterwards, up to its monthly limit.'
         }
         work={() => change({ billing: other })}
       />
@@ -99,7 +99,7 @@ function ChangeAccount({ billing, limit }: { billing: AccountObject['billing']; 
 }
 
 function Audit() {
-  // Not by its path, which every charge makes stale: it adds up the last day, and is repeated on request only.
+  // Not keyed by its path, which every charge makes stale: it sums the last day and is repeated only on request.
   const audit = useQuery({
     queryKey: ['audit'],
     queryFn: ({ signal }) => json<AccountAudit>('/v1/account/audit', { signal }),
@@ -180,7 +180,7 @@ function Statements() {
         {({ data }) => (
           <DataTable
             label="Statements"
-            empty="There is a statement for each month in which something was used."
+            empty="There is a statement for each month with usage."
             rows={data}
             idOf={({ month }) => month}
             columns={[

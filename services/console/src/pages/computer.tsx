@@ -1,4 +1,4 @@
-// One computer: its state, and a tab each for what can be done with it.
+// One computer: its state, and a tab for each way to use it.
 import { Anchor, Button, Group, SimpleGrid, Stack, Tabs, Text } from '@mantine/core';
 import type { ComputerObject, ComputerStatus } from '@switchyard/contracts';
 import { type ComponentType, Suspense, useState } from 'react';
@@ -42,7 +42,7 @@ const UNUSABLE: Record<Exclude<ComputerStatus, 'running'>, { title: string; text
   },
   unreachable: {
     title: 'The computer cannot be reached',
-    text: 'Its host does not answer. The computer is back when its host is, and is not charged meanwhile.',
+    text: 'Its host does not answer. The computer returns with its host, and is not charged meanwhile.',
   },
   error: {
     title: 'The computer has failed',

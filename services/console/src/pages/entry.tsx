@@ -1,4 +1,4 @@
-// What is shown outside of a session: sign-in, the question of a sign-in link.
+// Shown outside a session: sign-in, and the confirmation of a sign-in link.
 import { Anchor, Button, Center, Group, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core';
 import { useInputState } from '@mantine/hooks';
 import type { SessionObject } from '@switchyard/contracts';
@@ -35,7 +35,7 @@ export function SignIn({ refusal, onSignedIn }: SignInProps) {
   return (
     <EntryCard title="Sign in to Switchyard">
       <Text size="sm" c="dimmed">
-        With an API key. It is exchanged for a session of twelve hours and stored nowhere in this browser.
+        Use an API key. It is exchanged for a session of twelve hours and not stored in this browser.
       </Text>
       {refusal !== null && <Failure error={new Error(refusal)} />}
       <WorkForm action="Sign in" work={async () => onSignedIn(await signIn({ key: key.trim() }))}>

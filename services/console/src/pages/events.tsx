@@ -39,7 +39,7 @@ export default function Events() {
             onClick={() => setPaused(paused ? null : events)}
             aria-pressed={paused !== null}
           >
-            {paused ? 'Go on' : 'Pause'}
+            {paused ? 'Resume' : 'Pause'}
           </Button>
           <Button variant="default" size="compact-sm" onClick={clear}>
             Clear

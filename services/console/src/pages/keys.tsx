@@ -9,7 +9,7 @@ import { DataTable, dollars, Named, ShownOnce, When } from '../parts/show.tsx';
 import { Loaded, NotAllowed, Page } from '../parts/state.tsx';
 import { KeyForm } from './key-form.tsx';
 
-/** What keys have spent is one request for each: too many to repeat at each call. */
+/** The spending of each key is one request: too many to repeat at each call. */
 const SPENT_MS = 30_000;
 
 export default function Keys() {

@@ -29,7 +29,7 @@ const TEXTS = [
 ] as const;
 const FILTERS = [...CHOICES, ...MOMENTS, ...TEXTS].map(([name]) => name);
 const ALL = { value: '', label: 'all' };
-/** A text is typed before it is searched for. */
+/** Pause in typing before the search. */
 const TYPED_MS = 300;
 
 interface LogPage {
@@ -55,7 +55,7 @@ export default function Logs() {
   const queryKey = [`/v1/logs?${query}`];
   const logs = useInfiniteQuery({
     queryKey,
-    // All pages are loaded again at once: at each call that would be too many requests.
+    // A reload loads all pages: at each call, that would be too many requests.
     enabled: ({ state: { data } }: LogPages) => data === undefined || data.pages.length === 1,
     initialPageParam: '',
     queryFn: ({ pageParam, signal }) =>

@@ -54,7 +54,7 @@ export default function Models() {
           if (rows.length === 0)
             return (
               <Empty title="No model found">
-                Change the filters, or show models that cannot be called here too.
+                Change the filters, or include models that cannot be called here.
               </Empty>
             );
           return <ModelTable rows={rows} />;

@@ -172,7 +172,7 @@ function CreateOrg({ onCreated }: { onCreated: (org: CreatedOrg) => void }) {
         onChange={setBilling}
       />
       <NumberInput
-        label={billing === 'prepaid' ? 'Credits in dollars' : 'Limit of a month in dollars'}
+        label={billing === 'prepaid' ? 'Credits in dollars' : 'Monthly limit in dollars'}
         placeholder="none"
         value={amount}
         onChange={setAmount}

@@ -20,7 +20,7 @@ const TYPES = Object.keys(MODEL_TYPES) as ModelType[];
 
 export default function Playground() {
   const [type, setType] = useState<ModelType>('language');
-  /** They stay, with what was typed and answered, while another one is shown. */
+  /** They keep their input and answers while another one is shown. */
   const [opened, setOpened] = useState<readonly ModelType[]>(['language']);
   const choose = (chosen: ModelType) => {
     setType(chosen);

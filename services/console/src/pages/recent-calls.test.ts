@@ -13,7 +13,7 @@ test('a call counts for a minute after its end, however late its event arrives',
   expect(ofLastMinute(calls, NOW + 60_000)).toEqual([]);
 });
 
-test('refused and failed calls are distinguished; other events are no calls', () => {
+test('refused and failed calls count as failed; other events are not calls', () => {
   const failed = (type: string, status?: string) =>
     callOf(event(type, new Date(NOW).toISOString(), status), NOW)?.failed;
   expect(failed('call.completed')).toBe(false);

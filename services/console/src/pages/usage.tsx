@@ -1,4 +1,4 @@
-// What was used and what it cost, over time and by what.
+// Usage and its cost, over time and by group.
 import { Group, NativeSelect, SimpleGrid, TextInput } from '@mantine/core';
 import { useDebouncedValue, useInputState } from '@mantine/hooks';
 import { USAGE_GROUPS, type UsageReport, type UsageRow } from '@switchyard/contracts';
@@ -29,7 +29,7 @@ const SPAN_CHOICES = [
 ];
 const HOURS_SHOWN_MS_MAX = 3 * DAY_MS;
 const DAYS_SHOWN_MS_MAX = 92 * DAY_MS;
-/** A tag or a year is typed before its usage is loaded. */
+/** Pause in typing a tag or a year before usage is loaded. */
 const TYPED_MS = 500;
 
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -72,7 +72,7 @@ export default function Usage() {
           <TextInput label="Name of the tag" placeholder="team" value={tag} onChange={setTag} />
         )}
       </Group>
-      {/* A key each: figures of another time or group are never shown in their place. */}
+      {/* A key each, so that figures of another time or group are never shown instead. */}
       <Total
         key={period}
         interval={interval}
@@ -137,7 +137,7 @@ function Total({ interval, path, beforePath }: TotalProps) {
             }
           >
             {report.data.length === 0 ? (
-              <Empty title="Nothing was used in this time">
+              <Empty title="No usage in this period">
                 Choose a longer one, or make a call in the playground.
               </Empty>
             ) : (
@@ -155,7 +155,7 @@ function Total({ interval, path, beforePath }: TotalProps) {
 function changeOf(now: number, before: number): string {
   if (before === 0) return 'nothing in the period before';
   const share = ((now - before) / before) * 100;
-  return `${share >= 0 ? '+' : '−'}${Math.abs(share).toFixed(0)} % to the period before`;
+  return `${share >= 0 ? '+' : '−'}${Math.abs(share).toFixed(0)} % vs the period before`;
 }
 
 function Groups({ group, path }: { group: string; path: string }) {

@@ -52,7 +52,7 @@ export default function Webhooks() {
         {({ data }) =>
           data.length === 0 ? (
             <Empty title="No events are sent anywhere">
-              Create a webhook to get them at an address of yours.
+              Create a webhook to receive them at your address.
             </Empty>
           ) : (
             <WebhookTable rows={data} onRotated={setCreated} onChosen={setChosen} />
@@ -121,7 +121,7 @@ function WebhookTable({ rows, onRotated, onChosen }: WebhookTableProps) {
               <Confirm
                 label="New secret"
                 color="blue"
-                question="For a day the former secret signs too, so that you can switch."
+                question="The former secret also signs for a day, so you can switch."
                 work={async (post) => onRotated(await post<WebhookWithSecret>(`/v1/webhooks/${id}/rotate`))}
               />
               <Confirm

@@ -14,7 +14,7 @@ export function AccountFigures({ account }: { account: AccountObject }) {
       <Figure name="Balance" hint={balance === null ? 'pays afterwards' : 'credits left'}>
         {balance === null ? '–' : dollars(balance)}
       </Figure>
-      <Figure name="Ever spent" hint={held > 0 ? `${dollars(held)} held for running work` : undefined}>
+      <Figure name="Total spent" hint={held > 0 ? `${dollars(held)} held for running work` : undefined}>
         {dollars(spent)}
       </Figure>
     </SimpleGrid>

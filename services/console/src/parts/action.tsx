@@ -39,7 +39,7 @@ interface WorkFormProps {
   readonly children: ReactNode;
 }
 
-/** A form that works when it is submitted. */
+/** A form that runs `work` on submit. */
 export function WorkForm({ action, disabled = false, work, children }: WorkFormProps) {
   const { run, busy, error } = useWork();
   const submit = (event: FormEvent) => {

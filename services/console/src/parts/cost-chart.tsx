@@ -1,4 +1,4 @@
-// Cost over time as bars, with a table of the same figures for those who do not see it.
+// Cost over time as bars, with a table of the same figures for screen readers.
 import { VisuallyHidden } from '@mantine/core';
 import type { UsageReport, UsageRow } from '@switchyard/contracts';
 import { dollars } from './show.tsx';

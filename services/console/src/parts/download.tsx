@@ -1,4 +1,4 @@
-// A button that saves what the API answers as a file.
+// A button that saves an answer of the API as a file.
 import { Button, Stack } from '@mantine/core';
 import { call } from '../api/client.ts';
 import { useWork } from './action.tsx';

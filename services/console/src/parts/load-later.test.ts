@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { loadAgain } from './load-later.ts';
 
-test('a part is loaded again when the network changes meanwhile, and its error is shown in the end', async () => {
+test('a part that fails to load on a network change is retried, and the last error is thrown', async () => {
   let tries = 0;
   const failing = (times: number) => async () => {
     tries += 1;

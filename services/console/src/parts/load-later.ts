@@ -1,7 +1,7 @@
 // Parts of the console that are loaded when they are first shown.
 import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
 
-/** As for requests that read: a change of the network ends what is being loaded. */
+/** As for GET requests: a network change aborts what is being loaded. */
 const TRIES_MAX = 3;
 const PAUSE_MS = 1_000;
 

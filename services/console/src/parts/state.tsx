@@ -1,4 +1,4 @@
-// The states of what is loaded: loading, failed, empty, there.
+// The states of loaded data: loading, failed, empty, present.
 import { Alert, Button, Center, Group, Loader, Paper, Stack, Text, Title } from '@mantine/core';
 import type { Permission } from '@switchyard/contracts';
 import type { UseQueryResult } from '@tanstack/react-query';

@@ -1,4 +1,4 @@
-// Figures over time, as bars or a line. The chart is a picture for assistive technology: figures stand beside it as text.
+// Figures over time, as bars or a line. The chart is a picture for assistive technology: figures are beside it as text.
 import 'uplot/dist/uPlot.min.css';
 import { useComputedColorScheme } from '@mantine/core';
 import { useEffect, useRef } from 'react';

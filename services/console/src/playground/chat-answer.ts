@@ -1,4 +1,4 @@
-// A streamed chat completion, put together from its chunks.
+// A streamed chat completion, assembled from its chunks.
 import type { chatCompletionChunk } from '@switchyard/contracts';
 import { serverEvents } from '../api/server-events.ts';
 import type { ToolCall } from './model-messages.ts';

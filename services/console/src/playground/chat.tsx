@@ -17,6 +17,7 @@ import { type ChatAnswer, chatAnswers, NO_ANSWER } from './chat-answer.ts';
 import { ChatMessage, ToolResults } from './chat-messages.tsx';
 import type { ContentPart, Message } from './model-messages.ts';
 import { Cost, ModelTrial, type TypeProps, useRun } from './model-trial.tsx';
+import { parseTools } from './parse-tools.ts';
 
 const PATH = '/v1/chat/completions';
 const TOOLS = [
@@ -35,7 +36,7 @@ export default function Chat({ model, models }: TypeProps) {
   const [tools, setTools] = useState<string | null>(null);
   const [text, setText] = useState('What is 6 * 7?');
   const [image, setImage] = useState<string | null>(null);
-  const toolList = parsed(tools);
+  const toolList = tools === null ? null : parseTools(tools);
   const options = {
     model,
     ...(fallbacks.length === 0 ? {} : { models: fallbacks }),
@@ -205,7 +206,7 @@ function Attachments({ image, setImage, tools, setTools }: AttachmentsProps) {
           autosize
           minRows={4}
           maxRows={16}
-          validationError="This is not JSON."
+          error={parseTools(tools) === undefined && 'This is not a JSON list of functions with names.'}
         />
       )}
     </>
@@ -237,16 +238,6 @@ function contentOf(text: string, image: string | null): string | ContentPart[] {
     { type: 'text', text },
     { type: 'image_url', image_url: { url: image } },
   ];
-}
-
-/** The tools; null: none are wanted; undefined: the text is not JSON. */
-function parsed(tools: string | null): unknown[] | null | undefined {
-  if (tools === null) return null;
-  try {
-    return JSON.parse(tools) as unknown[];
-  } catch {
-    return undefined;
-  }
 }
 
 function dataUrl(file: File): Promise<string> {

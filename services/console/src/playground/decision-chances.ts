@@ -3,7 +3,7 @@ import type { decisionAnswer } from '@switchyard/contracts';
 
 export type DecisionAnswer = (typeof decisionAnswer)['_output'];
 
-/** Option or level -> its probability. Empty when the model gave none but that of its answer. */
+/** Option or level -> its probability. Empty when the model gave only that of its answer. */
 export function chancesOf(answer: DecisionAnswer): Record<string, number> {
   switch (answer.type) {
     case 'boolean':

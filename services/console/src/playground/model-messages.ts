@@ -44,7 +44,7 @@ function userContent(content: string | readonly ContentPart[]): unknown {
   return content.map((part) => (part.type === 'text' ? part : { type: 'image', image: part.image_url.url }));
 }
 
-/** Arguments are no JSON when the model was stopped while it wrote them, or takes none. */
+/** Arguments are not JSON if the model was stopped while writing them, or there are none. */
 function parsed(input: string): unknown {
   try {
     return JSON.parse(input);

@@ -9,7 +9,7 @@ import { Empty, Failure, Loaded, Loading } from '../parts/state.tsx';
 import { CODE_KINDS, type CodeKind, type ShownCall } from './call-code.ts';
 
 export interface TypeProps {
-  /** Id of the one that is chosen. */
+  /** Id of the chosen model. */
   readonly model: string;
   readonly models: readonly ModelObject[];
 }
@@ -55,7 +55,7 @@ interface Run<T> {
   stop(): void;
 }
 
-/** One call at a time: a new call cancels the one before, and leaving the page the last one. */
+/** One call at a time: a new call, or leaving the page, cancels the current one. */
 export function useRun<T>(): Run<T> {
   const [state, setState] = useState<{ busy: boolean; error: Error | null; result: T | null }>({
     busy: false,

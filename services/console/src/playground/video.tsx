@@ -1,4 +1,4 @@
-// A video is a job: it is shown when it is there.
+// A video is a job: it is shown when it is ready.
 import { Badge, Group, NumberInput, Stack, Text, Textarea } from '@mantine/core';
 import { useInputState } from '@mantine/hooks';
 import type { VideoObject } from '@switchyard/contracts';

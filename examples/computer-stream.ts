@@ -18,7 +18,7 @@ console.log('read back:', JSON.stringify(await computer.files.read('steps.txt'))
 
 const params = { path: { id: computer.id } };
 const { cpu, memory } = await dataOf(sy.api.GET('/v1/computers/{id}/metrics', { params }));
-console.log(`${cpu.seconds} s of processor, ${Math.round(memory.bytes / 1e6)} MB of memory`);
+console.log(`${cpu.seconds} s of CPU time, ${Math.round(memory.bytes / 1e6)} MB of memory`);
 console.log(await leftToItself('sleep 1; echo it went on'));
 
 /** Starts a command, disconnects, and fetches the result later. */

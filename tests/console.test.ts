@@ -494,7 +494,7 @@ test('a call from elsewhere appears by itself', { timeout: TEST_MS_MAX }, async 
   await api('/v1/chat/completions', { model: 'local/chat', messages: [{ role: 'user', content: 'again' }] });
   await api('/v1/account'); // waits until the event is booked
   expect(await calls.count()).toBe(before + 1);
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Resume' }).click();
   await expect.poll(() => calls.count()).toBe(before + 2);
 });
 
@@ -724,7 +724,7 @@ test('a computer shows its files, metrics, commands, events and ports', {
   await page.getByLabel('/workspace/answer.txt').fill('forty-three\n');
   await api(`/v1/computers/${computer.id}/exec`, { command: 'echo meanwhile >> answer.txt' });
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByRole('alert').filter({ hasText: 'was changed since you opened it' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'has changed since you opened it' }).waitFor();
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.route(/files\?path=refused\.txt/, (route) => route.fulfill({ status: 502 }));
   await page.locator('.drop').dispatchEvent('drop', {

@@ -35,7 +35,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     rollupOptions: {
-      // Of the contracts only what the console uses.
+      // Only the parts of the contracts that are used.
       treeshake: { moduleSideEffects: (id: string) => !id.includes('/libs/contracts/') },
     },
   },

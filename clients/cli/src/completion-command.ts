@@ -1,7 +1,7 @@
 // `switchyard completion`: a script for the shell, which asks the hidden `switchyard complete` at each Tab.
 import { Argument, type Command } from 'commander';
 
-/** Where the program knows nothing, the shell completes file names. `command` passes over functions and aliases. */
+/** Where the program knows nothing, the shell completes file names. `command` skips functions and aliases. */
 const SCRIPTS = {
   bash: `# source <(switchyard completion bash)
 _switchyard() {
@@ -57,7 +57,7 @@ interface Completion {
   readonly about: string;
 }
 
-/** What the last word may become. Bash makes a word of the `=` in --option=value; other shells hand on one word. */
+/** Completions of the last word. Bash splits --option=value at the `=`; other shells pass it as one word. */
 function completionsOf(program: Command, words: readonly string[]): Completion[] {
   const before = words.slice(0, -1).filter((word) => word !== '=');
   const last = words.at(-1) ?? '';

@@ -10,7 +10,7 @@ import { readCount } from './read-count.ts';
 import { connect } from './settings.ts';
 import { attachTerminal } from './terminal.ts';
 
-/** Exit code until a command in a computer has its own, as of ssh. */
+/** Exit code until a command in a computer has one, as with ssh. */
 const FAILED_BEFORE_THE_COMMAND = 255;
 
 interface CreateOptions {
@@ -39,12 +39,12 @@ export function addComputerCommands(program: Command): void {
   addLifeCommands(computers);
   computers
     .command('exec')
-    .description('run a shell command and show its output; exits as the command does, or with 255')
+    .description('run a shell command and show its output; exits with its code, or with 255')
     .argument('<id>')
     .argument('<command...>', 'joined by spaces, as ssh does')
     .option('--cwd <folder>', 'the folder it runs in; default: /workspace')
     .option('--timeout <seconds>', 'seconds after which the command is stopped', readCount)
-    .option('-e, --env <NAME=value>', 'a further variable; may be repeated', addAssignment, {})
+    .option('-e, --env <NAME=value>', 'an extra variable; may be repeated', addAssignment, {})
     .option('-i, --stdin', 'pass standard input to the command')
     .passThroughOptions()
     .action(
@@ -66,7 +66,7 @@ export function addComputerCommands(program: Command): void {
     );
   computers
     .command('ssh')
-    .description('open a terminal; exits as its shell does, or with 255')
+    .description('open a terminal; exits with its code, or with 255')
     .argument('<id>')
     .action(async (id: string) => {
       process.exitCode = FAILED_BEFORE_THE_COMMAND;
@@ -117,7 +117,7 @@ function addLifeCommands(computers: Command): void {
     });
   const changes = [
     ['start', 'start stopped computers with their /workspace'],
-    ['stop', 'stop computers and their minutes; /workspace stays'],
+    ['stop', 'stop computers and charges; /workspace is kept'],
   ] as const;
   for (const [change, about] of changes)
     computers
@@ -147,7 +147,7 @@ function addLifeCommands(computers: Command): void {
 function addLinkCommand(computers: Command): void {
   computers
     .command('link')
-    .description('print an address of a port that needs no key')
+    .description('print a URL of a port; the URL needs no key')
     .argument('<id>')
     .argument('<port>', 'of a server in the computer', readCount)
     .option('--minutes <count>', 'minutes for which it opens connections', readCount)

@@ -19,8 +19,8 @@ export function addFileCommands(program: Command): void {
   files
     .command('ls')
     .description('list stored files, newest first')
-    .option('-n, --limit <count>', 'files at most', Number, 50)
-    .option('--after <id>', 'begin after this file, the last one of the page before')
+    .option('-n, --limit <count>', 'maximum files', Number, 50)
+    .option('--after <id>', 'begin after this file, the last of the previous page')
     .action(async ({ json: _, ...query }: ListOptions, command: Command) => {
       const sy = await connect();
       const { data } = await dataOf(sy.api.GET('/v1/files', { params: { query } }));

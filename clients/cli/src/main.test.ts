@@ -34,7 +34,7 @@ const ANSWERS: Record<string, [status: number, body: string]> = {
 /** The messages of each chat. */
 const chats: string[][] = [];
 
-/** What each request for logs is answered with. */
+/** The answer to each request for logs. */
 const logAnswers: [status: number, body: string][] = [];
 /** What each request for events is answered with; null: its connection is cut in the middle. */
 const eventStreams: (string | null)[] = [];

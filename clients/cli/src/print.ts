@@ -51,7 +51,7 @@ export function quantitiesText(quantities: Readonly<Record<string, number>>): st
     .join(', ');
 }
 
-/** What a person reads of an error, on standard error. */
+/** The text of an error for people, on standard error. */
 export function errorText(error: unknown): string {
   if (error instanceof SwitchyardError) return `${error.code}: ${error.message}`;
   const { message, cause } = error as Error;

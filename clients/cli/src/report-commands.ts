@@ -35,16 +35,16 @@ const INTERVALS = ['minute', 'hour', 'day', 'month'];
 const LOGS_POLL_MS = 2_000;
 /** A row may come this much later than one that ended after it. */
 const LATE_MS_MAX = 60_000;
-/** Rows that may have come between two looks. */
+/** Rows that may come between two polls. */
 const FOLLOW_ROWS_MAX = 1_000;
-/** Attempts in a row to read on that bring nothing, and the pause before each for events: a restart takes less. */
+/** Consecutive reconnects that bring nothing, and the pause before each for events: a restart takes less. */
 const RECONNECTS_MAX = 20;
 const EVENTS_RECONNECT_MS = 1_000;
 
 export function addReportCommands(program: Command): void {
   program
     .command('usage')
-    .description('what was used and what it cost')
+    .description('usage and its cost')
     .option('--by <group>', `rows by this: ${GROUPS.join(', ')}, or tag:<name>`, readGroup, 'model')
     .addOption(new Option('--interval <interval>', 'rows by this interval too').choices(INTERVALS))
     .option('--from <time>', 'from this moment on, as ISO 8601; default: 30 days ago')
@@ -70,15 +70,15 @@ export function addReportCommands(program: Command): void {
   program
     .command('logs')
     .description('calls and computer minutes, the latest last')
-    .option('-f, --follow', 'go on with those that come')
-    .option('-n, --limit <count>', 'rows at most', Number, 20)
+    .option('-f, --follow', 'then print new ones')
+    .option('-n, --limit <count>', 'maximum rows', Number, 20)
     .addOption(
-      new Option('--after <id>', 'the rows before this one, the first one shown before').conflicts('follow'),
+      new Option('--after <id>', 'rows older than this one, the first one shown').conflicts('follow'),
     )
     .option('--model <model>', 'only of this model')
     .option('--computer <id>', 'only of this computer')
     .option('--tag <name:value>', 'only with this tag')
-    .option('--status <status>', 'only those that ended so: ok, refused, error, cancelled, voided')
+    .option('--status <status>', 'only with this status: ok, refused, error, cancelled, voided')
     .option('--key <id>', 'only of this API key')
     .option('--request <id>', 'only the call of this X-Request-Id, and its refunds')
     .option('--client-request <id>', 'only calls that were sent with this X-Client-Request-Id')
@@ -92,7 +92,7 @@ export function addReportCommands(program: Command): void {
     .option('-f, --follow', 'accepted for symmetry with logs: events are always followed')
     .option('--type <types>', 'only these, separated by commas: call.completed, computer.* …')
     .option('--computer <id>', 'only of this computer')
-    .option('--since <position>', 'begin after this `position` of --json; 0: with all that are kept')
+    .option('--since <position>', 'begin after this `position` of --json; 0: with all kept events')
     .action(async ({ follow: _, json: __, ...query }: EventsOptions, command: Command) => {
       await showEvents(await connect(), query, wantsJson(command));
     });
@@ -103,9 +103,9 @@ function addAuditLogCommand(program: Command): void {
   program
     .command('audit-log')
     .description('who created, changed and revoked what, the latest last')
-    .option('-n, --limit <count>', 'lines at most', Number, 20)
-    .option('--after <id>', 'the lines before this one: the first `id` of --json shown before')
-    .option('--org <id>', 'only of this org; default: of all orgs for an operator, else of your own')
+    .option('-n, --limit <count>', 'maximum lines', Number, 20)
+    .option('--after <id>', 'lines older than this one: the first `id` shown by --json')
+    .option('--org <id>', 'only this org; default: all orgs for an operator, else your own')
     .option('--actor <key>', 'only what this key did, by its id')
     .option('--type <event>', 'only this event, such as key.revoked')
     .action(async ({ json: _, ...query }: AuditLogQuery & { json?: boolean }, command: Command) => {
@@ -128,7 +128,7 @@ function readGroup(group: string): string {
   throw new InvalidArgumentError(`Use ${GROUPS.join(', ')}, or tag:<name>.`);
 }
 
-/** Prints the last rows, oldest first, and those that come if they are to be followed. */
+/** Prints the last rows, oldest first, then new ones with `follow`. */
 async function showLogs(
   sy: Switchyard,
   { follow, limit, request, clientRequest, json: _, ...rest }: LogsOptions,
@@ -158,7 +158,7 @@ async function showLogs(
       failures = 0;
     } catch (error) {
       failures += 1;
-      if (!isPassing(error) || failures > RECONNECTS_MAX) throw error;
+      if (!isTemporary(error) || failures > RECONNECTS_MAX) throw error;
     }
     show(rows.filter(({ id }) => !seen.has(id)));
   }
@@ -180,7 +180,7 @@ function logLine({
   return [at, status.padEnd(9), what.padEnd(24), dollars(cost).padEnd(13), took.padEnd(9), id].join('  ');
 }
 
-/** Prints events until they cannot be read on: a server that restarts ends its streams. */
+/** Prints events, and reconnects: a server that restarts ends its streams. */
 async function showEvents(sy: Switchyard, query: EventsQuery, json: boolean): Promise<void> {
   const { eventLine } = await import('@switchyard/contracts'); // 0.3 s, which other commands need not wait for
   let { since } = query;
@@ -202,14 +202,14 @@ async function showEvents(sy: Switchyard, query: EventsQuery, json: boolean): Pr
       }
       throw new SwitchyardError({ code: 'service_unavailable', message: 'The stream of events ended.' });
     } catch (error) {
-      if (!hasBegun || !isPassing(error) || failures >= RECONNECTS_MAX) throw error;
+      if (!hasBegun || !isTemporary(error) || failures >= RECONNECTS_MAX) throw error;
     }
     failures += 1;
     await sleep(EVENTS_RECONNECT_MS);
   }
 }
 
-/** Whether reading on may succeed later: the connection was lost, or the server restarts. */
-function isPassing(error: unknown): boolean {
+/** Whether a retry may succeed: the connection was lost, or the server restarts. */
+function isTemporary(error: unknown): boolean {
   return error instanceof SwitchyardError ? error.code === 'service_unavailable' : error instanceof TypeError;
 }

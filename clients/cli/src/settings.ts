@@ -17,7 +17,7 @@ export function settingsFile(): string {
   return join(process.env.XDG_CONFIG_HOME ?? join(homedir(), '.config'), 'switchyard', 'config.json');
 }
 
-/** Replaces the file by one that only its owner reads; a file that is written over keeps its mode. */
+/** Replaces the file by one that only its owner can read; an overwritten file would keep its mode. */
 export async function saveSettings(settings: Settings): Promise<void> {
   const file = settingsFile();
   await mkdir(dirname(file), { recursive: true, mode: OWNER_ONLY_FOLDER });

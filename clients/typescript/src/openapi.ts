@@ -1590,15 +1590,15 @@ export interface components {
             org: string;
             /** @description How it pays */
             billing: components["schemas"]["BillingMode"];
-            /** @description Credits that are left, of a prepaid org; null: it pays afterwards */
+            /** @description Credits left of a prepaid org; null: the org is postpaid */
             balance: number | null;
             /** @description All credits ever granted */
             credits: number;
-            /** @description All that was ever spent */
+            /** @description Everything ever spent */
             spent: number;
-            /** @description What running calls may still cost */
+            /** @description Held for running calls and computers */
             held: number;
-            /** @description The month of UTC that is on */
+            /** @description The current UTC month */
             month: {
                 /**
                  * Format: date-time
@@ -1610,14 +1610,14 @@ export interface components {
                  * @description The first moment after it
                  */
                 ends_at: string;
-                /** @description What was spent in it */
+                /** @description Spent in the month */
                 spent: number;
-                /** @description What may be spent in it; null: no limit */
+                /** @description Limit of the month; null: no limit */
                 limit: number | null;
             };
             /**
              * Format: date-time
-             * @description The moment up to which all of it holds
+             * @description Every figure is as of this moment
              */
             as_of: string;
         };
@@ -1631,29 +1631,29 @@ export interface components {
             org: string;
             /**
              * Format: date-time
-             * @description When it was added up
+             * @description When it was checked
              */
             checked_at: string;
             /**
              * Format: date-time
-             * @description The first moment of what was added up; it ends with what is booked
+             * @description Start of the checked time; it ends with the last booked row
              */
             from: string;
             /** @description The sum of the ledger */
             ledger: number;
             /** @description The sum of Logs */
             logs: number;
-            /** @description The sum of Usage, in the grouping in which it differs the most */
+            /** @description The sum of Usage, in the grouping that differs most */
             usage: number;
-            /** @description By how much the lines of all your statements differ from Usage of all time: 0 */
+            /** @description Difference of all your statement lines from all-time Usage; should be 0 */
             statements_drift: number;
-            /** @description By how much any of these differ at the most: 0 */
+            /** @description The largest of these differences; should be 0 */
             drift: number;
-            /** @description Whether the numbers of the ledger are without a gap */
+            /** @description Whether the ledger numbers have no gap */
             gapless: boolean;
-            /** @description How many answers to your calls that said what they cost were looked up in the ledger lately */
+            /** @description Number of recent answers with a stated cost that were looked up in the ledger */
             answers_compared: number;
-            /** @description How many of them the ledger does not have, or has at another cost: 0 */
+            /** @description How many of them the ledger lacks or has at another cost; should be 0 */
             answers_wrong: number;
         };
         AnthropicError: {
@@ -1666,13 +1666,13 @@ export interface components {
             error: {
                 /** @description The coarse family, as Anthropic’s clients know it */
                 type: string;
-                /** @description What programs go by: the contract */
+                /** @description For programs; it does not change */
                 code: components["schemas"]["ErrorCode"];
                 /** @description For people; it may change */
                 message: string;
-                /** @description The field that is at fault, where one is */
+                /** @description The field at fault, if any */
                 param: string | null;
-                /** @description More, by the code */
+                /** @description Depends on `code` */
                 details?: {
                     [key: string]: unknown;
                 };
@@ -1729,13 +1729,13 @@ export interface components {
              * @constant
              */
             object: "list";
-            /** @description The things themselves */
+            /** @description The items */
             data: components["schemas"]["AuditEntry"][];
-            /** @description Id of the first of them; null when there are none */
+            /** @description Id of the first item; null when there are none */
             first_id: string | null;
-            /** @description Id of the last of them: give it as `after` to get the next page */
+            /** @description Id of the last item: give it as `after` to get the next page */
             last_id: string | null;
-            /** @description Whether there are more of them */
+            /** @description Whether there are more items */
             has_more: boolean;
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
@@ -1787,7 +1787,7 @@ export interface components {
             created: number;
             /** @description The model that answers */
             model: string;
-            /** @description The answers; none in the chunk of the usage */
+            /** @description The answers; none in the usage chunk */
             choices: ({
                 /** @description Which of the n answers */
                 index: number;
@@ -1818,7 +1818,7 @@ export interface components {
         ChatCompletionRequest: ({
             /** @description The model, as `<maker>/<model_name>`; see GET /v1/models */
             model?: string;
-            /** @description Models to fall back on, in order, where the ones before cannot answer; only the one that answered is charged */
+            /** @description Models to fall back on, in order, if those before them cannot answer; only the model that answered is charged */
             models?: string[];
             /** @description The conversation so far, oldest first */
             messages: ({
@@ -1831,7 +1831,7 @@ export interface components {
                 } & {
                     [key: string]: unknown;
                 })[] | null;
-                /** @description Of an assistant: the functions that it asked to have called */
+                /** @description Of an assistant: the calls that it asked for */
                 tool_calls?: unknown[] | null;
             } & {
                 [key: string]: unknown;
@@ -1843,29 +1843,29 @@ export interface components {
                 /** @description Adds a chunk with the usage. The cost is reported in any case */
                 include_usage?: boolean | null;
             } | null;
-            /** @description How freely words are chosen; default: the model’s own */
+            /** @description How freely tokens are chosen; default: the model’s */
             temperature?: number | null;
-            /** @description Choose among the likeliest words of this share */
+            /** @description Share of the likeliest tokens to choose from */
             top_p?: number | null;
             /**
              * @description Answers to make, each charged
              * @default 1
              */
             n?: number | null;
-            /** @description The answer’s length at most, in tokens */
+            /** @description Maximum tokens in the answer */
             max_tokens?: number | null;
-            /** @description As max_tokens, reasoning included: OpenAI’s newer name for it */
+            /** @description Like max_tokens, reasoning included: OpenAI’s newer name */
             max_completion_tokens?: number | null;
-            /** @description Texts at which the answer ends, without them */
+            /** @description Texts that end the answer, which omits them */
             stop?: (string | string[]) | null;
-            /** @description Functions that the model may ask to have called */
+            /** @description Functions that the model may call */
             tools?: ({
-                /** @description function, or a kind that the maker has */
+                /** @description function, or a type that the maker has */
                 type: string;
             } & {
                 [key: string]: unknown;
             })[] | null;
-            /** @description The form of the answer: text, JSON, or JSON of a schema */
+            /** @description Form of the answer: text, JSON, or JSON by a schema */
             response_format?: ({
                 /** @description text, json_object or json_schema */
                 type: string;
@@ -1876,7 +1876,7 @@ export interface components {
             [key: string]: unknown;
         }) | unknown | unknown;
         ChatDelta: {
-            /** @description Of the first chunk: assistant */
+            /** @description In the first chunk: assistant */
             role?: string | null;
             /** @description More text */
             content?: string | null;
@@ -1884,17 +1884,17 @@ export interface components {
             refusal?: string | null;
             /** @description More reasoning, where the model shows it */
             reasoning_content?: string | null;
-            /** @description Pieces of calls of functions */
+            /** @description Pieces of function calls */
             tool_calls?: ({
                 /** @description Which call: its pieces have the same index */
                 index?: number;
-                /** @description Of the first piece: the id of the call, for its result */
+                /** @description In the first piece: the id of the call, for its result */
                 id?: string | null;
                 /** @description function */
                 type?: string | null;
                 /** @description The function to call */
                 function?: {
-                    /** @description Of the first piece: the function */
+                    /** @description In the first piece: its name */
                     name?: string | null;
                     /** @description More of its arguments, as JSON */
                     arguments?: string | null;
@@ -1929,9 +1929,9 @@ export interface components {
         CompletionRequest: ({
             /** @description The model, as `<maker>/<model_name>`; see GET /v1/models */
             model?: string;
-            /** @description Models to fall back on, in order, where the ones before cannot answer; only the one that answered is charged */
+            /** @description Models to fall back on, in order, if those before them cannot answer; only the model that answered is charged */
             models?: string[];
-            /** @description The text to answer; a list may have one text */
+            /** @description The text to answer, or a list with one text */
             prompt: string | string[];
             /** @description Answer in server-sent events, as the model writes; default false. The last chunk has the cost */
             stream?: boolean | null;
@@ -1940,18 +1940,18 @@ export interface components {
                 /** @description Adds a chunk with the usage. The cost is reported in any case */
                 include_usage?: boolean | null;
             } | null;
-            /** @description How freely words are chosen; default: the model’s own */
+            /** @description How freely tokens are chosen; default: the model’s */
             temperature?: number | null;
-            /** @description Choose among the likeliest words of this share */
+            /** @description Share of the likeliest tokens to choose from */
             top_p?: number | null;
             /**
              * @description Answers to make, each charged
              * @default 1
              */
             n?: number | null;
-            /** @description The answer’s length at most, in tokens */
+            /** @description Maximum tokens in the answer */
             max_tokens?: number | null;
-            /** @description Texts at which the answer ends, without them */
+            /** @description Texts that end the answer, which omits them */
             stop?: (string | string[]) | null;
             /** @description Not supported: Use max_tokens. */
             max_completion_tokens?: null;
@@ -2009,7 +2009,7 @@ export interface components {
             stops_at: string | null;
             /** @description Why, when status is `error` */
             error: string | null;
-            /** @description How far it is, while status is `creating`; else it is not there */
+            /** @description Progress while status is `creating`; otherwise absent */
             progress?: components["schemas"]["CreationProgress"];
         };
         ComputerDesktop: {
@@ -2022,7 +2022,7 @@ export interface components {
             url: string;
             /**
              * Format: date-time
-             * @description Until when it may be used; it ends with its key at the latest
+             * @description When it expires, which is with its key at the latest
              */
             expires_at: string;
             /** @description The port of noVNC in the computer */
@@ -2038,7 +2038,7 @@ export interface components {
             url: string;
             /**
              * Format: date-time
-             * @description Until when it may be used; it ends with its key at the latest
+             * @description When it expires, which is with its key at the latest
              */
             expires_at: string;
         };
@@ -2048,13 +2048,13 @@ export interface components {
              * @constant
              */
             object: "list";
-            /** @description The things themselves */
+            /** @description The items */
             data: components["schemas"]["Computer"][];
-            /** @description Id of the first of them; null when there are none */
+            /** @description Id of the first item; null when there are none */
             first_id: string | null;
-            /** @description Id of the last of them: give it as `after` to get the next page */
+            /** @description Id of the last item: give it as `after` to get the next page */
             last_id: string | null;
-            /** @description Whether there are more of them */
+            /** @description Whether there are more items */
             has_more: boolean;
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
@@ -2071,27 +2071,27 @@ export interface components {
              */
             measured_at: string;
             cpu: {
-                /** @description Seconds of one core that it has used since its start */
+                /** @description CPU seconds used since its start */
                 seconds: number;
-                /** @description Cores in use, over a tenth of a second */
+                /** @description Cores in use, averaged over 0.1 s */
                 cores_used: number;
-                /** @description Cores that it may use now, less while it computes beside others; null: all of its host */
+                /** @description Cores that it may use now, fewer while others compute too; null: all of its host */
                 cores_max: number | null;
             };
             memory: {
                 /** @description In use, without what the kernel can drop at once (inactive file cache) */
                 bytes: number;
-                /** @description Over this its largest process is ended; null: no limit of its own */
+                /** @description Above it, the largest process is killed; null: no limit of its own */
                 bytes_max: number | null;
             };
             disk: {
-                /** @description Bytes that /workspace takes; null: it was too much to count */
+                /** @description Bytes used by /workspace; null: counting took too long */
                 workspace_bytes: number | null;
                 /** @description Bytes that it may take; null: no limit of its own */
                 workspace_bytes_max: number | null;
                 /**
                  * Format: date-time
-                 * @description When: it is counted again after half a minute at the earliest
+                 * @description When it was counted; a count may be up to 30 s old
                  */
                 measured_at: string;
             };
@@ -2104,7 +2104,7 @@ export interface components {
             processes: {
                 /** @description Processes and threads, those of its init included */
                 count: number;
-                /** @description As many as it may have; null: no limit of its own */
+                /** @description The maximum; null: no limit of its own */
                 count_max: number | null;
             };
         };
@@ -2115,9 +2115,9 @@ export interface components {
                 min: number;
                 /** @description The largest */
                 max: number;
-                /** @description It must be a multiple of this */
+                /** @description Values are multiples of this */
                 step: number;
-                /** @description What it is where none is asked for */
+                /** @description Value when none is requested */
                 default: number;
             };
             /** @description MiB of memory */
@@ -2126,9 +2126,9 @@ export interface components {
                 min: number;
                 /** @description The largest */
                 max: number;
-                /** @description It must be a multiple of this */
+                /** @description Values are multiples of this */
                 step: number;
-                /** @description What it is where none is asked for */
+                /** @description Value when none is requested */
                 default: number;
             };
             /** @description What a busy computer may use at no extra charge */
@@ -2140,7 +2140,7 @@ export interface components {
             };
             /** @description Images available without a pull */
             images: {
-                /** @description What to give as `image` */
+                /** @description Value for `image` */
                 id: string;
                 /** @description What is in it */
                 name: string;
@@ -2153,15 +2153,15 @@ export interface components {
             command_timeout_seconds: number;
             /** @description Computers of one org, stopped ones included */
             max_computers: number;
-            /** @description What a running minute costs; a stopped one costs nothing */
+            /** @description Price of a running minute; stopped time costs nothing */
             pricing: {
-                /** @description Dollars for a minute of any computer */
+                /** @description Dollars per minute of any computer */
                 per_minute: number;
-                /** @description Dollars for each core of it */
+                /** @description Dollars per core and minute */
                 per_vcpu_minute: number;
-                /** @description Dollars for each GiB of memory of it */
+                /** @description Dollars per GiB of memory and minute */
                 per_gb_memory_minute: number;
-                /** @description Dollars for each GB of disk of it */
+                /** @description Dollars per GB of disk and minute */
                 per_gb_disk_minute: number;
                 /** @description GB of disk that are counted */
                 disk_gb: number;
@@ -2278,7 +2278,7 @@ export interface components {
         CountTokensRequest: {
             /** @description The model, as `<maker>/<model_name>`; see GET /v1/models */
             model?: string;
-            /** @description Models to fall back on, in order, where the ones before cannot answer; only the one that answered is charged */
+            /** @description Models to fall back on, in order, if those before them cannot answer; only the model that answered is charged */
             models?: string[];
             /** @description The conversation so far, oldest first */
             messages: (({
@@ -2296,7 +2296,7 @@ export interface components {
                     type: "text";
                     /** @description The text */
                     text: string;
-                    /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                    /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                     cache_control?: ({
                         /**
                          * @description Always ephemeral
@@ -2338,7 +2338,7 @@ export interface components {
                     } & {
                         [key: string]: unknown;
                     });
-                    /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                    /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                     cache_control?: ({
                         /**
                          * @description Always ephemeral
@@ -2404,7 +2404,7 @@ export interface components {
                             type: "text";
                             /** @description The text */
                             text: string;
-                            /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                            /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                             cache_control?: ({
                                 /**
                                  * @description Always ephemeral
@@ -2446,7 +2446,7 @@ export interface components {
                             } & {
                                 [key: string]: unknown;
                             });
-                            /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                            /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                             cache_control?: ({
                                 /**
                                  * @description Always ephemeral
@@ -2476,7 +2476,7 @@ export interface components {
                     } & {
                         [key: string]: unknown;
                     }) | null;
-                    /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                    /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                     cache_control?: ({
                         /**
                          * @description Always ephemeral
@@ -2505,7 +2505,7 @@ export interface components {
                         type: "text";
                         /** @description The text */
                         text: string;
-                        /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                        /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                         cache_control?: ({
                             /**
                              * @description Always ephemeral
@@ -2547,7 +2547,7 @@ export interface components {
                         } & {
                             [key: string]: unknown;
                         });
-                        /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                        /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                         cache_control?: ({
                             /**
                              * @description Always ephemeral
@@ -2613,7 +2613,7 @@ export interface components {
                                 type: "text";
                                 /** @description The text */
                                 text: string;
-                                /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                                /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                                 cache_control?: ({
                                     /**
                                      * @description Always ephemeral
@@ -2655,7 +2655,7 @@ export interface components {
                                 } & {
                                     [key: string]: unknown;
                                 });
-                                /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                                /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                                 cache_control?: ({
                                     /**
                                      * @description Always ephemeral
@@ -2685,7 +2685,7 @@ export interface components {
                         } & {
                             [key: string]: unknown;
                         }) | null;
-                        /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                        /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                         cache_control?: ({
                             /**
                              * @description Always ephemeral
@@ -2700,7 +2700,7 @@ export interface components {
                     }))[]) | null;
                     /** @description The tool failed */
                     is_error?: boolean | null;
-                    /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                    /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                     cache_control?: ({
                         /**
                          * @description Always ephemeral
@@ -2730,7 +2730,7 @@ export interface components {
                     type: "text";
                     /** @description The text */
                     text: string;
-                    /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                    /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                     cache_control?: ({
                         /**
                          * @description Always ephemeral
@@ -2756,7 +2756,7 @@ export interface components {
                     input: {
                         [key: string]: unknown;
                     };
-                    /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                    /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                     cache_control?: ({
                         /**
                          * @description Always ephemeral
@@ -2808,7 +2808,7 @@ export interface components {
                     type: "text";
                     /** @description The text */
                     text: string;
-                    /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                    /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                     cache_control?: ({
                         /**
                          * @description Always ephemeral
@@ -2833,7 +2833,7 @@ export interface components {
                 type: "text";
                 /** @description The text */
                 text: string;
-                /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                 cache_control?: ({
                     /**
                      * @description Always ephemeral
@@ -2860,7 +2860,7 @@ export interface components {
                 };
                 /** @description Arguments must match the schema exactly */
                 strict?: boolean | null;
-                /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                 cache_control?: ({
                     /**
                      * @description Always ephemeral
@@ -2915,7 +2915,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })) | null;
-            /** @description Whether the model thinks, and its thoughts are in the answer */
+            /** @description Whether the model thinks and shows its thoughts */
             thinking?: (({
                 /**
                  * @description Always enabled
@@ -2988,7 +2988,7 @@ export interface components {
                     [key: string]: unknown;
                 })[];
             } | null;
-            /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+            /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
             cache_control?: ({
                 /**
                  * @description Always ephemeral
@@ -3008,9 +3008,9 @@ export interface components {
          * @example {}
          */
         CreateComputerRequest: {
-            /** @description A label of yours; default: a generated name */
+            /** @description Your label; default: a generated name */
             name?: string;
-            /** @description An image of a public registry, in which commands need bash or sh; default: the standard image */
+            /** @description An image of a public registry; commands need bash or sh in it. Default: the standard image */
             image?: string;
             /** @description Cores, within the range and in the steps of GET /v1/computers/options; default there too */
             cpu?: number;
@@ -3054,9 +3054,9 @@ export interface components {
         CreateKeyRequest: {
             /** @description What the key is for */
             name: string;
-            /** @description What it may do: only what the key that makes it may; write includes read */
+            /** @description What it may do: at most what the creating key may; write includes read */
             permissions: ("models:write" | "computers:read" | "computers:write" | "storage:read" | "storage:write" | "usage:read" | "keys:write" | "operator")[];
-            /** @description From when it is refused; default: as the key that makes it */
+            /** @description When it expires; default: with the key that creates it */
             expires_at?: string | null;
             /** @description What it may spend in each interval; default: the limit of the key that makes it */
             limit?: components["schemas"]["SpendLimit"] | null;
@@ -3090,7 +3090,7 @@ export interface components {
             /** @description The port that it leads to; without one it leads to a terminal */
             port?: number;
             /**
-             * @description How long it may be used to connect
+             * @description Minutes during which it can be opened
              * @default 60
              */
             minutes?: number;
@@ -3117,9 +3117,9 @@ export interface components {
              * @default postpaid
              */
             billing?: components["schemas"]["BillingMode"];
-            /** @description US dollars that a postpaid org may spend in a month of UTC; null: no limit */
+            /** @description US dollars that a postpaid org may spend in a UTC month; null: no limit */
             monthly_limit?: number | null;
-            /** @description US dollars of credits to begin with, at most 9 decimals */
+            /** @description Initial credits in US dollars, at most 9 decimals */
             credits?: number | null;
             /** @description Rate limits of all its keys together; null: the installation’s default, if it has one */
             limits?: {
@@ -3144,11 +3144,11 @@ export interface components {
         CreateRefundRequest: {
             /** @description X-Request-Id of the call; this or `event` */
             request_id?: string;
-            /** @description Id of the event that charged: of a computer’s minute `<computer>:<run>:<minute>` */
+            /** @description Id of the event that charged; a computer’s minute is `<computer>:<run>:<minute>` */
             event?: string;
-            /** @description US dollars, at most 9 decimals; default: all that was charged and not given back yet */
+            /** @description US dollars, at most 9 decimals; default: all that is not yet refunded */
             amount?: number;
-            /** @description Why it is given back */
+            /** @description Why it is refunded */
             reason: string;
             /** @description What it belongs to: a ticket, an invoice */
             reference?: string | null;
@@ -3174,7 +3174,7 @@ export interface components {
         CreateWebhookRequest: {
             /**
              * Format: uri
-             * @description Where events are sent, by POST: an http(s) address in the public internet
+             * @description Where events are sent by POST: a public http(s) address
              */
             url: string;
             /** @description Which events: names as docs/events.md has them, `computer.*` for all of a noun, or `*` */
@@ -3183,20 +3183,20 @@ export interface components {
             description?: string | null;
         };
         CreatedKey: {
-            /** @description Id of the key; it is no secret */
+            /** @description Id of the key; it is not secret */
             id: string;
             /** @description What it is for */
             name: string;
             /** @description What it may do */
             permissions: components["schemas"]["Permission"][];
-            /** @description First characters of the key, to tell one from another in a list */
+            /** @description First characters of the key, to tell keys apart in a list */
             prefix: string;
             /**
              * Format: date-time
              * @description When it was made
              */
             created_at: string;
-            /** @description From when it is refused; null: never */
+            /** @description When it expires; null: never */
             expires_at: string | null;
             /** @description What it may spend in each interval; null: as much as its org */
             limit?: components["schemas"]["SpendLimit"] | null;
@@ -3233,7 +3233,7 @@ export interface components {
             status: "active" | "suspended";
             /** @description How it pays */
             billing: components["schemas"]["BillingMode"];
-            /** @description US dollars that a postpaid org may spend in a month of UTC; null: no limit */
+            /** @description US dollars that a postpaid org may spend in a UTC month; null: no limit */
             monthly_limit: number | null;
             /** @description Rate limits of all its keys together; null: the installation’s default, if it has one */
             limits: components["schemas"]["RateLimits"];
@@ -3244,7 +3244,7 @@ export interface components {
              * @description When it was made
              */
             created_at: string;
-            /** @description Since when it is suspended; null: it is not */
+            /** @description When it was suspended; null: it is not */
             suspended_at: string | null;
             /** @description When the data of a deleted org are removed; null: it was not deleted */
             removed_at: string | null;
@@ -3256,14 +3256,14 @@ export interface components {
         CreationEvent: {
             /** @constant */
             type: "progress";
-            /** @description Of the computer that is being created */
+            /** @description Id of the computer being created */
             computer_id: string;
             /** @description How far it is */
             progress: components["schemas"]["CreationProgress"];
         } | {
             /** @constant */
             type: "computer";
-            /** @description As it is answered without a stream */
+            /** @description The answer without a stream */
             computer: components["schemas"]["Computer"];
         } | {
             /** @constant */
@@ -3272,15 +3272,15 @@ export interface components {
             error: {
                 /** @description The coarse family, as OpenAI’s clients know it */
                 type: string;
-                /** @description What programs go by: the contract */
+                /** @description For programs; it does not change */
                 code: components["schemas"]["ErrorCode"];
                 /** @description For people; it may change */
                 message: string;
-                /** @description The field that is at fault, where one is */
+                /** @description The field at fault, if any */
                 param: string | null;
                 /** @description Names the request in Logs */
                 request_id: string;
-                /** @description More, by the code */
+                /** @description Depends on `code` */
                 details?: {
                     [key: string]: unknown;
                 };
@@ -3288,17 +3288,17 @@ export interface components {
         };
         CreationProgress: {
             /**
-             * @description looking_up: its registry is asked for the image; pulling: layers come; extracting: all have come and the rest is unpacked; starting: the image is there
+             * @description looking_up: the registry is asked for the image; pulling: layers download; extracting: the rest is unpacked; starting: the image is ready
              * @enum {string}
              */
             phase: "looking_up" | "pulling" | "extracting" | "starting";
-            /** @description How much of the image is there: a layer that has come and is not unpacked counts half. It never goes down; an estimate until the size of all layers is known */
+            /** @description Share of the image that is ready: a downloaded layer counts half until it is unpacked. Never falls; an estimate until the size of all layers is known */
             percent: number;
-            /** @description Bytes that have come, packed as the registry has them */
+            /** @description Bytes downloaded, compressed as in the registry */
             bytes_done: number;
-            /** @description Bytes of the layers whose size is known, which all are by the time that the last one comes */
+            /** @description Bytes of the layers whose size is known; all are when the last one arrives */
             bytes_total: number;
-            /** @description Layers that are unpacked, or were there already */
+            /** @description Layers that are unpacked or were present */
             layers_done: number;
             /** @description Layers of the image; 0: not known yet, or nothing to pull */
             layers_total: number;
@@ -3331,13 +3331,13 @@ export interface components {
              * @constant
              */
             object: "list";
-            /** @description The things themselves */
+            /** @description The items */
             data: components["schemas"]["Credit"][];
-            /** @description Id of the first of them; null when there are none */
+            /** @description Id of the first item; null when there are none */
             first_id: string | null;
-            /** @description Id of the last of them: give it as `after` to get the next page */
+            /** @description Id of the last item: give it as `after` to get the next page */
             last_id: string | null;
-            /** @description Whether there are more of them */
+            /** @description Whether there are more items */
             has_more: boolean;
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
@@ -3360,7 +3360,7 @@ export interface components {
             type: "choice";
             /** @description The option chosen */
             choice: string;
-            /** @description Of the answer given, the likeliest */
+            /** @description Probability of the answer given */
             probability: number;
             /** @description Of every option or level; they add up to 1 */
             probabilities?: {
@@ -3376,7 +3376,7 @@ export interface components {
             type: "score";
             /** @description The expected level, from 0 for the lowest; it may lie between two */
             score: number;
-            /** @description Of the answer given, the likeliest */
+            /** @description Probability of the answer given */
             probability: number;
             /** @description Of every option or level; they add up to 1 */
             probabilities?: {
@@ -3426,17 +3426,17 @@ export interface components {
         DecisionsRequest: ({
             /** @description The model, as `<maker>/<model_name>`; see GET /v1/models */
             model?: string;
-            /** @description Models to fall back on, in order, where the ones before cannot answer; only the one that answered is charged */
+            /** @description Models to fall back on, in order, if those before them cannot answer; only the model that answered is charged */
             models?: string[];
             /** @description The situation, as text or as a JSON object */
             state: string | {
                 [key: string]: unknown;
             };
-            /** @description Question name -> question. The options of a choice and the levels of a score (low to high) stand in its `criteria`, a list or a map of name -> description */
+            /** @description Question name -> question. The options of a choice and the levels of a score (low to high) are in its `criteria`, a list or a map of name -> description */
             questions: {
                 [key: string]: {
                     /**
-                     * @description boolean: is it so; choice: which of them; score: how far up a ladder of levels
+                     * @description boolean: yes or no; choice: one of the options; score: a level on a scale
                      * @enum {string}
                      */
                     type: "boolean" | "choice" | "score";
@@ -3479,7 +3479,7 @@ export interface components {
             [key: string]: unknown;
         };
         DeletedComputer: {
-            /** @description Id of the computer that is gone */
+            /** @description Id of the deleted computer */
             id: string;
             /**
              * @description Always computer
@@ -3493,7 +3493,7 @@ export interface components {
             deleted: true;
         };
         DeletedFile: {
-            /** @description Id of the file that is gone */
+            /** @description Id of the deleted file */
             id: string;
             /**
              * @description Always file
@@ -3507,7 +3507,7 @@ export interface components {
             deleted: true;
         };
         DeletedKey: {
-            /** @description Id of the key that is gone */
+            /** @description Id of the deleted key */
             id: string;
             /**
              * @description Always key
@@ -3535,7 +3535,7 @@ export interface components {
             deleted: true;
         };
         DeletedVideo: {
-            /** @description The video that was */
+            /** @description The deleted video */
             id: string;
             /**
              * @description Always video
@@ -3549,7 +3549,7 @@ export interface components {
             deleted: true;
         };
         DeletedWebhook: {
-            /** @description Id of the webhook that is gone */
+            /** @description Id of the deleted webhook */
             id: string;
             /**
              * @description Always webhook
@@ -3570,7 +3570,7 @@ export interface components {
          */
         DesktopRequest: {
             /**
-             * @description How long it may be used to connect
+             * @description Minutes during which it can be opened
              * @default 60
              */
             minutes?: number;
@@ -3590,7 +3590,7 @@ export interface components {
         EmbeddingsRequest: ({
             /** @description The model, as `<maker>/<model_name>`; see GET /v1/models */
             model?: string;
-            /** @description Models to fall back on, in order, where the ones before cannot answer; only the one that answered is charged */
+            /** @description Models to fall back on, in order, if those before them cannot answer; only the model that answered is charged */
             models?: string[];
             /** @description One text or a list; tokens instead of texts where the model takes them */
             input: string | string[] | number[] | number[][];
@@ -3654,15 +3654,15 @@ export interface components {
             error: {
                 /** @description The coarse family, as OpenAI’s clients know it */
                 type: string;
-                /** @description What programs go by: the contract */
+                /** @description For programs; it does not change */
                 code: components["schemas"]["ErrorCode"];
                 /** @description For people; it may change */
                 message: string;
-                /** @description The field that is at fault, where one is */
+                /** @description The field at fault, if any */
                 param: string | null;
                 /** @description Names the request in Logs */
                 request_id: string;
-                /** @description More, by the code */
+                /** @description Depends on `code` */
                 details?: {
                     [key: string]: unknown;
                 };
@@ -3683,15 +3683,15 @@ export interface components {
              * @enum {string}
              */
             status: "running" | "finished";
-            /** @description What it wrote, the first of it, and its exit code; null: none yet */
+            /** @description The start of its output, and its exit code; null: none yet */
             result: components["schemas"]["ExecResult"] | null;
-            /** @description Why it has no result, where it ended without one: its timeout, for instance */
+            /** @description Why it ended without a result, such as a timeout; else null */
             error: {
-                /** @description As of POST …/exec */
+                /** @description As in POST …/exec */
                 code: components["schemas"]["ErrorCode"];
                 /** @description For people; it may change */
                 message: string;
-                /** @description More, by the code */
+                /** @description Depends on `code` */
                 details?: {
                     [key: string]: unknown;
                 };
@@ -3705,10 +3705,10 @@ export interface components {
         } | {
             /** @constant */
             type: "output";
-            /** @description What it wrote, standard error merged in: the bytes of all events make the output */
+            /** @description Part of its output, standard error included: the bytes of all events make the whole */
             data: string;
             /**
-             * @description base64: these bytes are no text
+             * @description base64: the bytes are not text
              * @enum {string}
              */
             encoding: "utf-8" | "base64";
@@ -3731,15 +3731,15 @@ export interface components {
             error: {
                 /** @description The coarse family, as OpenAI’s clients know it */
                 type: string;
-                /** @description What programs go by: the contract */
+                /** @description For programs; it does not change */
                 code: components["schemas"]["ErrorCode"];
                 /** @description For people; it may change */
                 message: string;
-                /** @description The field that is at fault, where one is */
+                /** @description The field at fault, if any */
                 param: string | null;
                 /** @description Names the request in Logs */
                 request_id: string;
-                /** @description More, by the code */
+                /** @description Depends on `code` */
                 details?: {
                     [key: string]: unknown;
                 };
@@ -3751,13 +3751,13 @@ export interface components {
              * @constant
              */
             object: "list";
-            /** @description The things themselves */
+            /** @description The items */
             data: components["schemas"]["ExecSummary"][];
-            /** @description Id of the first of them; null when there are none */
+            /** @description Id of the first item; null when there are none */
             first_id: string | null;
-            /** @description Id of the last of them: give it as `after` to get the next page */
+            /** @description Id of the last item: give it as `after` to get the next page */
             last_id: string | null;
-            /** @description Whether there are more of them */
+            /** @description Whether there are more items */
             has_more: boolean;
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
@@ -3772,20 +3772,20 @@ export interface components {
             /** @description A shell command, at most 65536 bytes */
             command: string;
             /**
-             * @description Seconds after which the command is stopped, at most as GET /v1/computers/options says
+             * @description Seconds after which the command is stopped; GET /v1/computers/options has the maximum
              * @default 300
              */
             timeout?: number;
             /** @description The folder it runs in; default /workspace */
             cwd?: string;
-            /** @description Further variables of its environment, at most 256 */
+            /** @description More environment variables, at most 256 */
             env?: {
                 [key: string]: string;
             };
-            /** @description What it reads, at most 1048576 bytes; default: nothing */
+            /** @description Its standard input, at most 1048576 bytes; default: none */
             stdin?: string;
             /**
-             * @description true: its output comes as server-sent events while it runs, without a limit
+             * @description true: sends its output as server-sent events while it runs, without a limit
              * @default false
              */
             stream?: boolean;
@@ -3797,7 +3797,7 @@ export interface components {
             on_disconnect?: "kill" | "continue";
         };
         ExecResult: {
-            /** @description What it wrote, standard error merged in */
+            /** @description Its output, standard error included */
             stdout: string;
             /**
              * @description Always empty
@@ -3839,7 +3839,7 @@ export interface components {
             /** @description Name of the uploaded file, without folders */
             filename: string;
             /**
-             * @description The purpose of its upload; user_data where the upload named none
+             * @description Purpose of its upload; user_data if the upload named none
              * @enum {string}
              */
             purpose: "assistants" | "batch" | "evals" | "fine-tune" | "user_data" | "vision";
@@ -3847,14 +3847,14 @@ export interface components {
             bytes: number;
             /** @description When it was stored, in seconds since 1970 */
             created_at: number;
-            /** @description From when it is gone, in seconds since 1970; absent: it is kept until it is deleted */
+            /** @description When it expires, in seconds since 1970; absent: it is kept until deleted */
             expires_at?: number;
             /**
              * @description Always processed: a file is stored whole, or not at all
              * @constant
              */
             status: "processed";
-            /** @description What the upload said it is; text/plain where it said nothing, application/octet-stream where it said nonsense */
+            /** @description As the upload declared it; text/plain if undeclared, application/octet-stream if invalid */
             media_type: string;
             /** @description SHA-256 of its content, in hex */
             sha256: string;
@@ -3875,13 +3875,13 @@ export interface components {
              * @constant
              */
             object: "list";
-            /** @description The things themselves */
+            /** @description The items */
             data: components["schemas"]["File"][];
-            /** @description Id of the first of them; null when there are none */
+            /** @description Id of the first item; null when there are none */
             first_id: string | null;
-            /** @description Id of the last of them: give it as `after` to get the next page */
+            /** @description Id of the last item: give it as `after` to get the next page */
             last_id: string | null;
-            /** @description Whether there are more of them */
+            /** @description Whether there are more items */
             has_more: boolean;
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
@@ -3889,11 +3889,11 @@ export interface components {
             storage: components["schemas"]["FileStorage"];
         };
         FileStorage: {
-            /** @description Bytes stored, with those of uploads and deletions that are not done */
+            /** @description Bytes stored, including unfinished uploads and deletions */
             bytes: number;
             /** @description Bytes that the org may store */
             bytes_max: number;
-            /** @description Files stored, also with unfinished uploads and deletions */
+            /** @description Files stored, including unfinished uploads and deletions */
             files: number;
             /** @description Files that the org may store */
             files_max: number;
@@ -3909,7 +3909,7 @@ export interface components {
         ImagesRequest: ({
             /** @description The model, as `<maker>/<model_name>`; see GET /v1/models */
             model?: string;
-            /** @description Models to fall back on, in order, where the ones before cannot answer; only the one that answered is charged */
+            /** @description Models to fall back on, in order, if those before them cannot answer; only the model that answered is charged */
             models?: string[];
             /** @description What to draw */
             prompt: string;
@@ -3962,20 +3962,20 @@ export interface components {
             [key: string]: unknown;
         };
         Key: {
-            /** @description Id of the key; it is no secret */
+            /** @description Id of the key; it is not secret */
             id: string;
             /** @description What it is for */
             name: string;
             /** @description What it may do */
             permissions: components["schemas"]["Permission"][];
-            /** @description First characters of the key, to tell one from another in a list */
+            /** @description First characters of the key, to tell keys apart in a list */
             prefix: string;
             /**
              * Format: date-time
              * @description When it was made
              */
             created_at: string;
-            /** @description From when it is refused; null: never */
+            /** @description When it expires; null: never */
             expires_at: string | null;
             /** @description What it may spend in each interval; null: as much as its org */
             limit?: components["schemas"]["SpendLimit"] | null;
@@ -3999,32 +3999,32 @@ export interface components {
              * @constant
              */
             object: "list";
-            /** @description The things themselves */
+            /** @description The items */
             data: components["schemas"]["Key"][];
-            /** @description Id of the first of them; null when there are none */
+            /** @description Id of the first item; null when there are none */
             first_id: string | null;
-            /** @description Id of the last of them: give it as `after` to get the next page */
+            /** @description Id of the last item: give it as `after` to get the next page */
             last_id: string | null;
-            /** @description Whether there are more of them */
+            /** @description Whether there are more items */
             has_more: boolean;
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
         };
         KeyWithSpending: {
-            /** @description Id of the key; it is no secret */
+            /** @description Id of the key; it is not secret */
             id: string;
             /** @description What it is for */
             name: string;
             /** @description What it may do */
             permissions: components["schemas"]["Permission"][];
-            /** @description First characters of the key, to tell one from another in a list */
+            /** @description First characters of the key, to tell keys apart in a list */
             prefix: string;
             /**
              * Format: date-time
              * @description When it was made
              */
             created_at: string;
-            /** @description From when it is refused; null: never */
+            /** @description When it expires; null: never */
             expires_at: string | null;
             /** @description What it may spend in each interval; null: as much as its org */
             limit?: components["schemas"]["SpendLimit"] | null;
@@ -4045,7 +4045,7 @@ export interface components {
             spent: number;
             /** @description What running calls and computers of these keys may still cost, where something limits them */
             held: number;
-            /** @description The interval of its limit that is on; without a limit, the month of UTC */
+            /** @description The current interval of its limit; without a limit, the UTC month */
             window: {
                 /**
                  * Format: date-time
@@ -4064,14 +4064,14 @@ export interface components {
         LogAttempt: {
             /** @description The model tried */
             model: string;
-            /** @description Where it was tried */
+            /** @description The upstream tried */
             upstream: string;
-            /** @description HTTP status of the upstream; null where it gave none */
+            /** @description HTTP status of the upstream; null without an answer */
             status: number | null;
             /** @description What went wrong; null for the attempt that served */
             error: string | null;
             /**
-             * @description Not asked: its circuit was open, or it had asked to be left alone until later
+             * @description Not called: its circuit was open, or it was still rate limited
              * @constant
              */
             skipped?: true;
@@ -4100,7 +4100,7 @@ export interface components {
             status: components["schemas"]["LogStatus"];
             /** @description The status answered */
             http_status: number | null;
-            /** @description The code answered, of an error */
+            /** @description The code of an error answer */
             error_code: string | null;
             /** @description The key that called, or made the computer */
             key_id: string | null;
@@ -4110,7 +4110,7 @@ export interface components {
             path: string | null;
             /** @description Type of the model */
             type: string | null;
-            /** @description Of a call of a language model: the shape in which it was called */
+            /** @description Of a call of a language model: the dialect of the call */
             dialect: components["schemas"]["Dialect"] | null;
             /** @description The model asked for */
             requested_model: string | null;
@@ -4118,13 +4118,13 @@ export interface components {
             model: string | null;
             /** @description Its maker */
             maker: string | null;
-            /** @description The computer, of its minutes and of calls to it */
+            /** @description The computer of a minute or of a call to it */
             computer_id: string | null;
             /** @description Whether the answer was streamed */
             stream: boolean;
             /** @description US dollars, at most 9 decimals */
             cost: number;
-            /** @description Who counted: the maker, we by estimate, or the clock */
+            /** @description Counted by the maker, by our estimate, or by the clock */
             basis: ("upstream" | "estimated" | "metered") | null;
             /** @description Counted things by name: input_tokens, output_tokens, minutes, images, seconds … */
             quantities: {
@@ -4134,19 +4134,19 @@ export interface components {
             latency_ms: number | null;
             /** @description Milliseconds to the first byte of the answer */
             first_byte_ms: number | null;
-            /** @description Every attempt that was made, in order */
+            /** @description All attempts and skips, in order */
             attempts: components["schemas"]["LogAttempt"][];
-            /** @description Of the request, its key, or the computer */
+            /** @description Tags of the request, its key or computer */
             tags: {
                 [key: string]: string;
             };
             /** @description The X-Client-Request-Id of the call */
             client_request_id: string | null;
-            /** @description The trace and span that the call belongs to, as W3C Trace Context has it */
+            /** @description The trace and span of the call, as in W3C Trace Context */
             traceparent: string | null;
-            /** @description Of a refund that was asked for; null of everything else */
+            /** @description Of a refund by an operator; null for everything else */
             correction: {
-                /** @description Id of the event whose charge is given back */
+                /** @description Id of the event whose charge is refunded */
                 of: string;
                 /** @description Why */
                 reason: string;
@@ -4160,20 +4160,20 @@ export interface components {
              * @constant
              */
             object: "list";
-            /** @description The things themselves */
+            /** @description The items */
             data: components["schemas"]["LogEntry"][];
-            /** @description Id of the first of them; null when there are none */
+            /** @description Id of the first item; null when there are none */
             first_id: string | null;
-            /** @description Id of the last of them: give it as `after` to get the next page */
+            /** @description Id of the last item: give it as `after` to get the next page */
             last_id: string | null;
-            /** @description Whether there are more of them */
+            /** @description Whether there are more items */
             has_more: boolean;
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
         };
         /** @enum {string} */
         LogStatus: "ok" | "refused" | "error" | "cancelled" | "voided";
-        /** @description Percent on top of the price list, for whatever it is charged from then on; at most 2 decimals */
+        /** @description Percent on top of the price list, for later calls, videos and computers; at most 2 decimals */
         MarkupPercent: number | string;
         MessageDeltaEvent: {
             /** @constant */
@@ -4329,7 +4329,7 @@ export interface components {
         MessagesRequest: {
             /** @description The model, as `<maker>/<model_name>`; see GET /v1/models */
             model?: string;
-            /** @description Models to fall back on, in order, where the ones before cannot answer; only the one that answered is charged */
+            /** @description Models to fall back on, in order, if those before them cannot answer; only the model that answered is charged */
             models?: string[];
             /** @description The conversation so far, oldest first */
             messages: (({
@@ -4347,7 +4347,7 @@ export interface components {
                     type: "text";
                     /** @description The text */
                     text: string;
-                    /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                    /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                     cache_control?: ({
                         /**
                          * @description Always ephemeral
@@ -4389,7 +4389,7 @@ export interface components {
                     } & {
                         [key: string]: unknown;
                     });
-                    /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                    /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                     cache_control?: ({
                         /**
                          * @description Always ephemeral
@@ -4455,7 +4455,7 @@ export interface components {
                             type: "text";
                             /** @description The text */
                             text: string;
-                            /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                            /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                             cache_control?: ({
                                 /**
                                  * @description Always ephemeral
@@ -4497,7 +4497,7 @@ export interface components {
                             } & {
                                 [key: string]: unknown;
                             });
-                            /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                            /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                             cache_control?: ({
                                 /**
                                  * @description Always ephemeral
@@ -4527,7 +4527,7 @@ export interface components {
                     } & {
                         [key: string]: unknown;
                     }) | null;
-                    /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                    /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                     cache_control?: ({
                         /**
                          * @description Always ephemeral
@@ -4556,7 +4556,7 @@ export interface components {
                         type: "text";
                         /** @description The text */
                         text: string;
-                        /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                        /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                         cache_control?: ({
                             /**
                              * @description Always ephemeral
@@ -4598,7 +4598,7 @@ export interface components {
                         } & {
                             [key: string]: unknown;
                         });
-                        /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                        /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                         cache_control?: ({
                             /**
                              * @description Always ephemeral
@@ -4664,7 +4664,7 @@ export interface components {
                                 type: "text";
                                 /** @description The text */
                                 text: string;
-                                /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                                /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                                 cache_control?: ({
                                     /**
                                      * @description Always ephemeral
@@ -4706,7 +4706,7 @@ export interface components {
                                 } & {
                                     [key: string]: unknown;
                                 });
-                                /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                                /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                                 cache_control?: ({
                                     /**
                                      * @description Always ephemeral
@@ -4736,7 +4736,7 @@ export interface components {
                         } & {
                             [key: string]: unknown;
                         }) | null;
-                        /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                        /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                         cache_control?: ({
                             /**
                              * @description Always ephemeral
@@ -4751,7 +4751,7 @@ export interface components {
                     }))[]) | null;
                     /** @description The tool failed */
                     is_error?: boolean | null;
-                    /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                    /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                     cache_control?: ({
                         /**
                          * @description Always ephemeral
@@ -4781,7 +4781,7 @@ export interface components {
                     type: "text";
                     /** @description The text */
                     text: string;
-                    /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                    /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                     cache_control?: ({
                         /**
                          * @description Always ephemeral
@@ -4807,7 +4807,7 @@ export interface components {
                     input: {
                         [key: string]: unknown;
                     };
-                    /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                    /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                     cache_control?: ({
                         /**
                          * @description Always ephemeral
@@ -4859,7 +4859,7 @@ export interface components {
                     type: "text";
                     /** @description The text */
                     text: string;
-                    /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                    /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                     cache_control?: ({
                         /**
                          * @description Always ephemeral
@@ -4884,7 +4884,7 @@ export interface components {
                 type: "text";
                 /** @description The text */
                 text: string;
-                /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                 cache_control?: ({
                     /**
                      * @description Always ephemeral
@@ -4911,7 +4911,7 @@ export interface components {
                 };
                 /** @description Arguments must match the schema exactly */
                 strict?: boolean | null;
-                /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+                /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
                 cache_control?: ({
                     /**
                      * @description Always ephemeral
@@ -4966,7 +4966,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })) | null;
-            /** @description Whether the model thinks, and its thoughts are in the answer */
+            /** @description Whether the model thinks and shows its thoughts */
             thinking?: (({
                 /**
                  * @description Always enabled
@@ -5039,7 +5039,7 @@ export interface components {
                     [key: string]: unknown;
                 })[];
             } | null;
-            /** @description Cache the prompt up to here; other makers than Anthropic decide this themselves */
+            /** @description Cache the prompt up to here; makers other than Anthropic decide this themselves */
             cache_control?: ({
                 /**
                  * @description Always ephemeral
@@ -5049,41 +5049,41 @@ export interface components {
             } & {
                 [key: string]: unknown;
             }) | null;
-            /** @description The answer’s length at most, in tokens */
+            /** @description Maximum tokens in the answer */
             max_tokens: number;
             /** @description About the request */
             metadata?: ({
-                /** @description Your own id of the person */
+                /** @description Your own id of the user */
                 user_id?: string | null;
             } & {
                 [key: string]: unknown;
             }) | null;
-            /** @description Texts at which the answer ends, without them */
+            /** @description Texts that end the answer, which omits them */
             stop_sequences?: string[] | null;
             /** @description Answer in server-sent events, as the model writes; default false */
             stream?: boolean | null;
-            /** @description How freely words are chosen */
+            /** @description How freely tokens are chosen */
             temperature?: number | null;
-            /** @description Choose among the likeliest words of this share */
+            /** @description Share of the likeliest tokens to choose from */
             top_p?: number | null;
-            /** @description Choose among this many likeliest words */
+            /** @description Number of likeliest tokens to choose from */
             top_k?: number | null;
             /** @description Always served as standard */
             service_tier?: ("auto" | "standard_only") | null;
         } | unknown | unknown;
         Model: {
-            /** @description What to give as `model`: <maker>/<model_name> */
+            /** @description Value for `model`: <maker>/<model_name> */
             id: string;
             /**
              * @description Always model
              * @constant
              */
             object: "model";
-            /** @description When it came into the catalog, in seconds since 1970 */
+            /** @description When the catalog was loaded, in seconds since 1970 */
             created: number;
             /** @description Its maker */
             owned_by: string;
-            /** @description Its name, for people */
+            /** @description Its display name */
             name: string;
             /** @description What it is good for */
             description: string;
@@ -5091,9 +5091,9 @@ export interface components {
             type: components["schemas"]["ModelType"];
             /** @description The endpoint that serves it */
             endpoint: string;
-            /** @description What it takes and what it produces */
+            /** @description What it accepts and produces */
             modalities: {
-                /** @description What it takes: text, image, audio … */
+                /** @description What it accepts: text, image, audio … */
                 input: string[];
                 /** @description What it produces */
                 output: string[];
@@ -5110,7 +5110,7 @@ export interface components {
             supported_parameters: string[];
             /** @description Whether it can be called here */
             available: boolean;
-            /** @description Why it cannot, with the variable to set; null when it can */
+            /** @description Why it is unavailable, with the variable to set; else null */
             unavailable_reason: string | null;
         };
         ModelList: {
@@ -5119,13 +5119,13 @@ export interface components {
              * @constant
              */
             object: "list";
-            /** @description The things themselves */
+            /** @description The items */
             data: components["schemas"]["Model"][];
-            /** @description Id of the first of them; null when there are none */
+            /** @description Id of the first item; null when there are none */
             first_id: string | null;
-            /** @description Id of the last of them: give it as `after` to get the next page */
+            /** @description Id of the last item: give it as `after` to get the next page */
             last_id: string | null;
-            /** @description Whether there are more of them */
+            /** @description Whether there are more items */
             has_more: boolean;
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
@@ -5149,7 +5149,7 @@ export interface components {
             status: "active" | "suspended";
             /** @description How it pays */
             billing: components["schemas"]["BillingMode"];
-            /** @description US dollars that a postpaid org may spend in a month of UTC; null: no limit */
+            /** @description US dollars that a postpaid org may spend in a UTC month; null: no limit */
             monthly_limit: number | null;
             /** @description Rate limits of all its keys together; null: the installation’s default, if it has one */
             limits: components["schemas"]["RateLimits"];
@@ -5160,7 +5160,7 @@ export interface components {
              * @description When it was made
              */
             created_at: string;
-            /** @description Since when it is suspended; null: it is not */
+            /** @description When it was suspended; null: it is not */
             suspended_at: string | null;
             /** @description When the data of a deleted org are removed; null: it was not deleted */
             removed_at: string | null;
@@ -5171,32 +5171,32 @@ export interface components {
              * @constant
              */
             object: "list";
-            /** @description The things themselves */
+            /** @description The items */
             data: components["schemas"]["Org"][];
-            /** @description Id of the first of them; null when there are none */
+            /** @description Id of the first item; null when there are none */
             first_id: string | null;
-            /** @description Id of the last of them: give it as `after` to get the next page */
+            /** @description Id of the last item: give it as `after` to get the next page */
             last_id: string | null;
-            /** @description Whether there are more of them */
+            /** @description Whether there are more items */
             has_more: boolean;
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
         };
         OwnKey: {
-            /** @description Id of the key; it is no secret */
+            /** @description Id of the key; it is not secret */
             id: string;
             /** @description What it is for */
             name: string;
             /** @description What it may do */
             permissions: components["schemas"]["Permission"][];
-            /** @description First characters of the key, to tell one from another in a list */
+            /** @description First characters of the key, to tell keys apart in a list */
             prefix: string;
             /**
              * Format: date-time
              * @description When it was made
              */
             created_at: string;
-            /** @description From when it is refused; null: never */
+            /** @description When it expires; null: never */
             expires_at: string | null;
             /** @description What it may spend in each interval; null: as much as its org */
             limit?: components["schemas"]["SpendLimit"] | null;
@@ -5217,7 +5217,7 @@ export interface components {
             spent: number;
             /** @description What running calls and computers of these keys may still cost, where something limits them */
             held: number;
-            /** @description The interval of its limit that is on; without a limit, the month of UTC */
+            /** @description The current interval of its limit; without a limit, the UTC month */
             window: {
                 /**
                  * Format: date-time
@@ -5238,27 +5238,27 @@ export interface components {
         /** @enum {string} */
         Permission: "models:write" | "computers:read" | "computers:write" | "storage:read" | "storage:write" | "usage:read" | "keys:write" | "operator";
         Pricing: {
-            /** @description Dollars for a token in */
+            /** @description Dollars per input token */
             input_token?: string;
-            /** @description Dollars for a token in that the maker had in its cache */
+            /** @description Dollars per input token that the maker had cached */
             cached_input_token?: string;
-            /** @description Dollars for each input token that the maker stores in its cache on request */
+            /** @description Dollars per input token that the maker caches on request */
             cache_write_input_token?: string;
             /** @description The same, kept for an hour */
             cache_write_1h_input_token?: string;
-            /** @description Dollars for a token out */
+            /** @description Dollars per output token */
             output_token?: string;
-            /** @description Dollars for an image */
+            /** @description Dollars per image */
             image?: string;
-            /** @description Dollars for a second of video, by resolution */
+            /** @description Dollars per second of video, by resolution */
             second?: {
                 [key: string]: string;
             };
-            /** @description Dollars for a character spoken */
+            /** @description Dollars per spoken character */
             character?: string;
-            /** @description Dollars for a minute of audio */
+            /** @description Dollars per minute of audio */
             minute?: string;
-            /** @description Dollars for a search */
+            /** @description Dollars per search */
             search?: string;
         };
         Provider: {
@@ -5288,13 +5288,13 @@ export interface components {
              * @constant
              */
             object: "list";
-            /** @description The things themselves */
+            /** @description The items */
             data: components["schemas"]["Provider"][];
-            /** @description Id of the first of them; null when there are none */
+            /** @description Id of the first item; null when there are none */
             first_id: string | null;
-            /** @description Id of the last of them: give it as `after` to get the next page */
+            /** @description Id of the last item: give it as `after` to get the next page */
             last_id: string | null;
-            /** @description Whether there are more of them */
+            /** @description Whether there are more items */
             has_more: boolean;
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
@@ -5319,21 +5319,21 @@ export interface components {
             object: "refund";
             /** @description Its event, and its id in Logs */
             event: string;
-            /** @description The event whose charge is given back */
+            /** @description The event whose charge is refunded */
             charge: string;
-            /** @description US dollars that are given back */
+            /** @description US dollars refunded */
             amount: number;
             /** @description What is left of the charge */
             left: number;
-            /** @description Why it was given back */
+            /** @description Why it was refunded */
             reason: string;
             /** @description What it belongs to */
             reference: string | null;
-            /** @description The key that gave it back */
+            /** @description The key that refunded it */
             key_id: string;
             /**
              * Format: date-time
-             * @description When it was given back
+             * @description When it was refunded
              */
             created_at: string;
         };
@@ -5352,9 +5352,9 @@ export interface components {
         RerankRequest: ({
             /** @description The model, as `<maker>/<model_name>`; see GET /v1/models */
             model?: string;
-            /** @description Models to fall back on, in order, where the ones before cannot answer; only the one that answered is charged */
+            /** @description Models to fall back on, in order, if those before them cannot answer; only the model that answered is charged */
             models?: string[];
-            /** @description What is looked for */
+            /** @description What to search for */
             query: string;
             /** @description The texts to order */
             documents: (string | ({
@@ -5363,7 +5363,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             }))[];
-            /** @description Return only the best this many; default: all */
+            /** @description Return only this many of the best; default: all */
             top_n?: number | null;
             /**
              * @description Put each document into its result
@@ -5467,7 +5467,7 @@ export interface components {
                  * @constant
                  */
                 store?: false;
-                /** @description What the model says and asks to have called, in order */
+                /** @description What the model says and calls, in order */
                 output?: ({
                     /** @description message, function_call, reasoning, or a call of a custom tool */
                     type: string;
@@ -5559,15 +5559,15 @@ export interface components {
             error: {
                 /** @description The coarse family, as OpenAI’s clients know it */
                 type: string;
-                /** @description What programs go by: the contract */
+                /** @description For programs; it does not change */
                 code: components["schemas"]["ErrorCode"];
                 /** @description For people; it may change */
                 message: string;
-                /** @description The field that is at fault, where one is */
+                /** @description The field at fault, if any */
                 param: string | null;
                 /** @description Names the request in Logs */
                 request_id: string;
-                /** @description More, by the code */
+                /** @description Depends on `code` */
                 details?: {
                     [key: string]: unknown;
                 };
@@ -5704,7 +5704,7 @@ export interface components {
         ResponsesRequest: ({
             /** @description The model, as `<maker>/<model_name>`; see GET /v1/models */
             model?: string;
-            /** @description Models to fall back on, in order, where the ones before cannot answer; only the one that answered is charged */
+            /** @description Models to fall back on, in order, if those before them cannot answer; only the model that answered is charged */
             models?: string[];
             /** @description The user’s text, or the conversation so far as items, oldest first */
             input: string | ({
@@ -5747,7 +5747,7 @@ export interface components {
             stream?: boolean | null;
             /** @description `include_obfuscation`, where the maker has it; otherwise not read */
             stream_options?: Record<string, never> | null;
-            /** @description The answer’s length at most, in tokens, reasoning included */
+            /** @description Maximum tokens in the answer, reasoning included */
             max_output_tokens?: number | null;
             /** @description Not supported: Use max_output_tokens. */
             max_tokens?: null;
@@ -5757,11 +5757,11 @@ export interface components {
             n?: 1 | null;
             /** @description Accepted; it counts hosted tools only */
             max_tool_calls?: number | null;
-            /** @description How freely words are chosen; default: the model’s own */
+            /** @description How freely tokens are chosen; default: the model’s */
             temperature?: number | null;
-            /** @description Choose among the likeliest words of this share */
+            /** @description Share of the likeliest tokens to choose from */
             top_p?: number | null;
-            /** @description Functions that the model may ask to have called */
+            /** @description Functions that the model may call */
             tools?: ({
                 /** @description function, or namespace with functions in `tools`; custom, local_shell and apply_patch for OpenAI’s own models; hosted tools are refused */
                 type: string;
@@ -5785,11 +5785,11 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })) | null;
-            /** @description Whether several calls may come at once */
+            /** @description Whether an answer may have several calls */
             parallel_tool_calls?: boolean | null;
             /** @description The form of the answer */
             text?: {
-                /** @description The form of the answer: text, JSON, or JSON of a schema */
+                /** @description Form of the answer: text, JSON, or JSON by a schema */
                 format?: ({
                     /** @description text, json_object or json_schema */
                     type: string;
@@ -5866,7 +5866,7 @@ export interface components {
              * @constant
              */
             store: false;
-            /** @description What the model says and asks to have called, in order */
+            /** @description What the model says and calls, in order */
             output: ({
                 /** @description message, function_call, reasoning, or a call of a custom tool */
                 type: string;
@@ -5886,16 +5886,16 @@ export interface components {
                 input_tokens: number;
                 /** @description Kinds of tokens in */
                 input_tokens_details: {
-                    /** @description Of them from a cache */
+                    /** @description Cached tokens */
                     cached_tokens: number;
-                    /** @description Of them written to a cache, where its maker counts them */
+                    /** @description Tokens written to a cache, if the maker counts them */
                     cache_write_tokens?: number;
                 };
                 /** @description Tokens out, reasoning included */
                 output_tokens: number;
                 /** @description Kinds of tokens out */
                 output_tokens_details: {
-                    /** @description Of them reasoning */
+                    /** @description Reasoning tokens */
                     reasoning_tokens: number;
                 };
                 /** @description Both together */
@@ -5922,20 +5922,20 @@ export interface components {
             grace_minutes?: number;
         };
         RotatedKey: {
-            /** @description Id of the key; it is no secret */
+            /** @description Id of the key; it is not secret */
             id: string;
             /** @description What it is for */
             name: string;
             /** @description What it may do */
             permissions: components["schemas"]["Permission"][];
-            /** @description First characters of the key, to tell one from another in a list */
+            /** @description First characters of the key, to tell keys apart in a list */
             prefix: string;
             /**
              * Format: date-time
              * @description When it was made
              */
             created_at: string;
-            /** @description From when it is refused; null: never */
+            /** @description When it expires; null: never */
             expires_at: string | null;
             /** @description What it may spend in each interval; null: as much as its org */
             limit?: components["schemas"]["SpendLimit"] | null;
@@ -5956,7 +5956,7 @@ export interface components {
             key: string;
             /**
              * Format: date-time
-             * @description From when the former secret is refused; what is open under it ends
+             * @description When the former secret expires; its open connections end then
              */
             former_until: string;
         };
@@ -5966,11 +5966,11 @@ export interface components {
              * @constant
              */
             object: "session";
-            /** @description To be sent as `X-Switchyard-Csrf` with every request of this session */
+            /** @description Send it as `X-Switchyard-Csrf` with every request of this session */
             csrf_token: string;
             /**
              * Format: date-time
-             * @description When the session ends, if its key does not end before
+             * @description When the session ends, unless its key ends sooner
              */
             expires_at: string;
             /** @description The org of the key */
@@ -6004,7 +6004,7 @@ export interface components {
             url: string;
             /**
              * Format: date-time
-             * @description Until when
+             * @description Its expiry
              */
             expires_at: string;
         };
@@ -6014,7 +6014,7 @@ export interface components {
              * @constant
              */
             object: "webhook_signing_secret";
-            /** @description `whsec_` and base64, by which what is sent to a `callback_url` is signed */
+            /** @description Signs what is sent to a `callback_url`: `whsec_` and base64 */
             secret: string;
         };
         /**
@@ -6029,13 +6029,13 @@ export interface components {
         SpeechRequest: ({
             /** @description The model, as `<maker>/<model_name>`; see GET /v1/models */
             model?: string;
-            /** @description Models to fall back on, in order, where the ones before cannot answer; only the one that answered is charged */
+            /** @description Models to fall back on, in order, if those before them cannot answer; only the model that answered is charged */
             models?: string[];
             /** @description The text to speak, charged by the character (an emoji is one) */
             input: string;
-            /** @description A voice of the model, by name; OpenAI’s form `{id}` of a voice of your own passes too */
+            /** @description A voice of the model, by name; OpenAI’s `{id}` of your own voice also works */
             voice?: (string | ({
-                /** @description Id of a voice of your own */
+                /** @description Id of your own voice */
                 id: string;
             } & {
                 [key: string]: unknown;
@@ -6046,7 +6046,7 @@ export interface components {
             speed?: number | null;
             /** @description Tone and pace in words, where the model supports it */
             instructions?: string | null;
-            /** @description The sound streams as it is made; there is no other form */
+            /** @description Only audio: the sound streams as it is made */
             stream_format?: "audio" | null;
             /** @description Passed on to the model’s maker unchanged; members that select or price the work are refused */
             provider_options?: {
@@ -6059,7 +6059,7 @@ export interface components {
             /** @description US dollars, at most 9 decimals */
             amount: number;
             /**
-             * @description In each day, week (from Monday) or month of UTC
+             * @description Each day, week (from Monday) or month, in UTC
              * @enum {string}
              */
             interval: "day" | "week" | "month";
@@ -6070,7 +6070,7 @@ export interface components {
              * @constant
              */
             object: "statement";
-            /** @description A month of UTC, such as 2026-11 */
+            /** @description A UTC month, such as 2026-11 */
             month: string;
             /**
              * @description A closed one never changes
@@ -6082,21 +6082,21 @@ export interface components {
              * @description When it is closed
              */
             closes_at: string;
-            /** @description All credits before less all charges before; below zero: owed */
+            /** @description All earlier credits minus all earlier charges; negative: owed */
             opening_balance: number;
             /** @description Credits granted in it */
             credits: number;
-            /** @description The sum of its lines that are no refunds */
+            /** @description The sum of its lines without refunds */
             charges: number;
-            /** @description The sum of its refunds, below zero */
+            /** @description The sum of its refunds, negative */
             refunds: number;
             /** @description The sum of its lines */
             total: number;
-            /** @description Opening balance and credits less the total */
+            /** @description Opening balance plus credits less the total */
             closing_balance: number;
             /** @description The org */
             org: string;
-            /** @description What was used, and what was given back: the 1000 lines of the largest amounts, and one for all others of a kind */
+            /** @description Usage and refunds: the 1000 largest lines, and one line of each kind for all others */
             lines: components["schemas"]["StatementLine"][];
             /** @description The credits of the month */
             granted: components["schemas"]["Credit"][];
@@ -6110,7 +6110,7 @@ export interface components {
             kind: string;
             /**
              * Format: date-time
-             * @description When the thing that is charged ended
+             * @description When the charged work ended
              */
             at: string;
             /** @description The key that called, or made the computer */
@@ -6130,13 +6130,13 @@ export interface components {
              * @constant
              */
             object: "list";
-            /** @description The things themselves */
+            /** @description The items */
             data: components["schemas"]["StatementEvent"][];
-            /** @description Id of the first of them; null when there are none */
+            /** @description Id of the first item; null when there are none */
             first_id: string | null;
-            /** @description Id of the last of them: give it as `after` to get the next page */
+            /** @description Id of the last item: give it as `after` to get the next page */
             last_id: string | null;
-            /** @description Whether there are more of them */
+            /** @description Whether there are more items */
             has_more: boolean;
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
@@ -6155,7 +6155,7 @@ export interface components {
             model: string | null;
             /** @description The computer */
             computer_id: string | null;
-            /** @description Of an earlier month, booked when that one was closed */
+            /** @description From an earlier month, already closed at booking */
             late: boolean;
             /** @description Calls that reached a model */
             calls: number;
@@ -6163,11 +6163,11 @@ export interface components {
             quantities: {
                 [key: string]: number;
             };
-            /** @description Rates that were the same all through the line */
+            /** @description Rates that were the same in the whole line */
             rates: {
-                /** @description One of it */
+                /** @description The unit */
                 unit: string;
-                /** @description US dollars for it */
+                /** @description US dollars per unit */
                 rate: string;
             }[];
             /** @description US dollars, at most 9 decimals */
@@ -6179,13 +6179,13 @@ export interface components {
              * @constant
              */
             object: "list";
-            /** @description The things themselves */
+            /** @description The items */
             data: components["schemas"]["StatementSummary"][];
-            /** @description Id of the first of them; null when there are none */
+            /** @description Id of the first item; null when there are none */
             first_id: string | null;
-            /** @description Id of the last of them: give it as `after` to get the next page */
+            /** @description Id of the last item: give it as `after` to get the next page */
             last_id: string | null;
-            /** @description Whether there are more of them */
+            /** @description Whether there are more items */
             has_more: boolean;
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
@@ -6196,7 +6196,7 @@ export interface components {
              * @constant
              */
             object: "statement";
-            /** @description A month of UTC, such as 2026-11 */
+            /** @description A UTC month, such as 2026-11 */
             month: string;
             /**
              * @description A closed one never changes
@@ -6208,17 +6208,17 @@ export interface components {
              * @description When it is closed
              */
             closes_at: string;
-            /** @description All credits before less all charges before; below zero: owed */
+            /** @description All earlier credits minus all earlier charges; negative: owed */
             opening_balance: number;
             /** @description Credits granted in it */
             credits: number;
-            /** @description The sum of its lines that are no refunds */
+            /** @description The sum of its lines without refunds */
             charges: number;
-            /** @description The sum of its refunds, below zero */
+            /** @description The sum of its refunds, negative */
             refunds: number;
             /** @description The sum of its lines */
             total: number;
-            /** @description Opening balance and credits less the total */
+            /** @description Opening balance plus credits less the total */
             closing_balance: number;
         };
         /** @enum {string} */
@@ -6299,14 +6299,14 @@ export interface components {
             [key: string]: unknown;
         };
         TokenCount: {
-            /** @description An estimate, the one that a spending limit holds money for */
+            /** @description An estimate, for which spending limits hold money */
             input_tokens: number;
         };
-        /** @description OpenAI’s transcription. Lists are fields that are repeated, or one with a JSON list */
+        /** @description OpenAI’s transcription. A list is a repeated field, or a field with a JSON list */
         TranscriptionFormRequest: ({
             /** @description The model, as `<maker>/<model_name>`; see GET /v1/models */
             model?: string;
-            /** @description Models to fall back on, in order, where the ones before cannot answer; only the one that answered is charged */
+            /** @description Models to fall back on, in order, if those before them cannot answer; only the model that answered is charged */
             models?: string[];
             /**
              * Format: binary
@@ -6321,7 +6321,7 @@ export interface components {
             response_format?: ("json" | "verbose_json" | "text" | "srt" | "vtt") | null;
             /** @description Randomness, where the model has it */
             temperature?: number | null;
-            /** @description What `verbose_json` has times of, where the model tells them; default: segments */
+            /** @description What `verbose_json` has times for, if the model gives them; default: segments */
             "timestamp_granularities[]"?: ("word" | "segment")[] | null;
             /** @description A JSON object, passed on to the model’s maker unchanged */
             provider_options?: string;
@@ -6340,13 +6340,13 @@ export interface components {
         TranscriptionJsonRequest: ({
             /** @description The model, as `<maker>/<model_name>`; see GET /v1/models */
             model?: string;
-            /** @description Models to fall back on, in order, where the ones before cannot answer; only the one that answered is charged */
+            /** @description Models to fall back on, in order, if those before them cannot answer; only the model that answered is charged */
             models?: string[];
-            /** @description The audio in base64 (standard, url-safe or a data: URL), at most 26214400 bytes of it */
+            /** @description The audio in base64 (standard, url-safe or a data: URL), at most 26214400 bytes decoded */
             audio: string;
             /** @description Type of the audio: audio/mpeg, audio/wav, audio/flac, audio/ogg, audio/mp4, audio/webm, audio/aac … */
             media_type: string;
-            /** @description Name that the file has at the maker */
+            /** @description Name of the file for the maker */
             filename?: string;
             /** @description Language of the speech, as ISO 639-1 (`en`), or as the model names it */
             language?: string | null;
@@ -6356,7 +6356,7 @@ export interface components {
             response_format?: ("json" | "verbose_json" | "text" | "srt" | "vtt") | null;
             /** @description Randomness, where the model has it */
             temperature?: number | null;
-            /** @description What `verbose_json` has times of, where the model tells them; default: segments */
+            /** @description What `verbose_json` has times for, if the model gives them; default: segments */
             timestamp_granularities?: ("word" | "segment")[] | null;
             /** @description Transcriptions do not stream */
             stream?: false | null;
@@ -6371,7 +6371,7 @@ export interface components {
         TranscriptionResult: {
             /** @description What was said */
             text: string;
-            /** @description As the model or else the caller says it; empty where neither does */
+            /** @description As the model or else the caller names it; empty if neither does */
             language: string;
             /** @description Seconds of audio, measured from the file */
             duration: number;
@@ -6385,7 +6385,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             };
-            /** @description With `verbose_json`, where the model tells them */
+            /** @description With `verbose_json`, if the model gives them */
             segments?: ({
                 /** @description Counts from 0 */
                 id: number;
@@ -6398,7 +6398,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description With `verbose_json` and granularity `word`, where the model tells them */
+            /** @description With `verbose_json` and granularity `word`, if the model gives them */
             words?: ({
                 /** @description One word */
                 word: string;
@@ -6423,7 +6423,7 @@ export interface components {
         UpdateAccountRequest: {
             /** @description prepaid: spend credits, and be refused with 402 when they are used up; postpaid: pay afterwards */
             billing?: components["schemas"]["BillingMode"];
-            /** @description US dollars that an org that pays afterwards may spend in a month of UTC; null: no limit */
+            /** @description US dollars that a postpaid org may spend in a UTC month; null: no limit */
             monthly_limit?: number | null;
         };
         /**
@@ -6449,9 +6449,9 @@ export interface components {
         UpdateKeyRequest: {
             /** @description What the key is for */
             name?: string;
-            /** @description What it may do: only what the key that makes it may; write includes read */
+            /** @description What it may do: at most what the creating key may; write includes read */
             permissions?: ("models:write" | "computers:read" | "computers:write" | "storage:read" | "storage:write" | "usage:read" | "keys:write" | "operator")[];
-            /** @description From when it is refused; default: as the key that makes it */
+            /** @description When it expires; default: with the key that creates it */
             expires_at?: string | null;
             /** @description What it may spend in each interval; default: the limit of the key that makes it */
             limit?: components["schemas"]["SpendLimit"] | null;
@@ -6489,7 +6489,7 @@ export interface components {
             name?: string;
             /** @description prepaid: spends credits; postpaid: pays afterwards */
             billing?: components["schemas"]["BillingMode"];
-            /** @description US dollars that a postpaid org may spend in a month of UTC; null: no limit */
+            /** @description US dollars that a postpaid org may spend in a UTC month; null: no limit */
             monthly_limit?: number | null;
             /** @description Rate limits of all its keys together; null: the installation’s default, if it has one. Those left out stay as they are */
             limits?: {
@@ -6510,7 +6510,7 @@ export interface components {
             status?: "active" | "suspended";
         };
         /**
-         * @description What is left out stays as it is
+         * @description Omitted fields stay as they are
          * @example {
          *       "status": "enabled"
          *     }
@@ -6518,7 +6518,7 @@ export interface components {
         UpdateWebhookRequest: {
             /**
              * Format: uri
-             * @description Where events are sent, by POST: an http(s) address in the public internet
+             * @description Where events are sent by POST: a public http(s) address
              */
             url?: string;
             /** @description Which events: names as docs/events.md has them, `computer.*` for all of a noun, or `*` */
@@ -6526,7 +6526,7 @@ export interface components {
             /** @description What it is for, in your words */
             description?: string | null;
             /**
-             * @description `enabled` enables a disabled webhook. It receives the events from now on
+             * @description `enabled` enables a disabled webhook; it gets the events from then on
              * @enum {string}
              */
             status?: "enabled" | "disabled";
@@ -6539,7 +6539,7 @@ export interface components {
          */
         UploadForm: {
             /**
-             * @description What clients of OpenAI send; it has no meaning here beyond the filter of lists
+             * @description OpenAI’s clients send it; here it is only a filter for lists
              * @default user_data
              * @enum {string}
              */
@@ -6549,7 +6549,7 @@ export interface components {
              * @constant
              */
             "expires_after[anchor]"?: "created_at";
-            /** @description Seconds after which the file is deleted; without it, it is kept until it is deleted */
+            /** @description Seconds after which the file is deleted; default: it is kept until deleted */
             "expires_after[seconds]"?: number;
             /** @description The file, with its name and type; at most 512 MB */
             file: string;
@@ -6563,11 +6563,11 @@ export interface components {
         UploadRequest: {
             /** @description Id of the stored file */
             file: string;
-            /** @description Where to, in /workspace: absolute, or from there; with a slash at its end, the folder. Folders are made as needed. Default: the file’s name in /workspace */
+            /** @description Target in /workspace: absolute or relative; with a slash at its end, the folder. Folders are created as needed. Default: the file’s name in /workspace */
             path?: string;
         };
         UploadResult: {
-            /** @description Where it is now, from the root of the computer */
+            /** @description Its absolute path in the computer */
             path: string;
             /** @description Its length */
             bytes: number;
@@ -6595,7 +6595,7 @@ export interface components {
             interval: components["schemas"]["UsageInterval"] | null;
             /** @description The grouping asked for */
             group_by: components["schemas"]["UsageGroup"] | null;
-            /** @description The time zone asked for by its name */
+            /** @description The time zone asked for by name */
             tz: string | null;
             /**
              * Format: date-time
@@ -6647,7 +6647,7 @@ export interface components {
             model: string;
             /** @description Seconds asked for */
             duration: number;
-            /** @description As asked for, else the model’s own; `auto` where it does not tell */
+            /** @description As requested, else the model’s own; `auto` if unknown */
             resolution: string;
             /**
              * Format: date-time
@@ -6658,14 +6658,14 @@ export interface components {
             usage: {
                 /** @description Seconds charged; 0 after a refund */
                 seconds: number;
-                /** @description US dollars: all of it while the job is pending, 0 after a refund */
+                /** @description US dollars: the full price while pending, 0 after a refund */
                 cost: number;
             };
             /** @description When completed; empty once the result is no longer kept */
             videos?: {
                 /** @description Such as video/mp4 */
                 media_type: string;
-                /** @description Where the video is, without a key, for an hour; another GET gives a new one */
+                /** @description URL of the video for an hour, without a key; another GET gives a new one */
                 url: string;
             }[];
             /**
@@ -6673,7 +6673,7 @@ export interface components {
              * @description When completed: until when the result is kept
              */
             expires_at?: string;
-            /** @description When failed; the charge is given back */
+            /** @description When failed; the charge is refunded */
             error?: {
                 /** @description Why, for programs */
                 code: string;
@@ -6687,13 +6687,13 @@ export interface components {
              * @constant
              */
             object: "list";
-            /** @description The things themselves */
+            /** @description The items */
             data: components["schemas"]["Video"][];
-            /** @description Id of the first of them; null when there are none */
+            /** @description Id of the first item; null when there are none */
             first_id: string | null;
-            /** @description Id of the last of them: give it as `after` to get the next page */
+            /** @description Id of the last item: give it as `after` to get the next page */
             last_id: string | null;
-            /** @description Whether there are more of them */
+            /** @description Whether there are more items */
             has_more: boolean;
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
@@ -6701,7 +6701,7 @@ export interface components {
         /** @enum {string} */
         VideoStatus: "pending" | "completed" | "failed";
         /**
-         * @description A video to be made. Fields that are not listed here go to the maker as they are
+         * @description A video to make. Fields that are not listed here go to the maker as they are
          * @example {
          *       "model": "local/video",
          *       "prompt": "a red boat on the sea",
@@ -6712,9 +6712,9 @@ export interface components {
         VideosRequest: ({
             /** @description The model, as `<maker>/<model_name>`; see GET /v1/models */
             model?: string;
-            /** @description Models to fall back on, in order, where the ones before cannot answer; only the one that answered is charged */
+            /** @description Models to fall back on, in order, if those before them cannot answer; only the model that answered is charged */
             models?: string[];
-            /** @description What is to be seen */
+            /** @description What to show */
             prompt: string;
             /** @description Seconds; each model accepts its own lengths, and is charged by the second */
             duration: number;
@@ -6722,7 +6722,7 @@ export interface components {
             resolution?: string | null;
             /** @description <w>:<h> */
             aspect_ratio?: string | null;
-            /** @description Sound with the video, where the model can make it */
+            /** @description Add sound, if the model can make it */
             generate_audio?: boolean | null;
             /** @description The first frame, for image-to-video models: an http(s) URL, or data:<media_type>;base64,<data> */
             image?: string | null;
@@ -6749,20 +6749,20 @@ export interface components {
             object: "webhook";
             /** @description Where events are sent */
             url: string;
-            /** @description Which events are */
+            /** @description Which events */
             events: string[];
             /** @description What it is for */
             description: string | null;
             /**
-             * @description A disabled one is sent nothing
+             * @description A disabled one gets no events
              * @enum {string}
              */
             status: "enabled" | "disabled";
-            /** @description `failing`: it took nothing for too long; `gone`: it answered 410; `user`: so asked for */
+            /** @description `failing`: it failed for too long; `gone`: it answered 410; `user`: on request */
             disabled_reason: ("failing" | "gone" | "user") | null;
-            /** @description Since when every attempt at this URL has failed; null after one that did not */
+            /** @description Since when every attempt at this URL has failed; null after a success */
             failing_since: string | null;
-            /** @description The last attempt that failed; null where none has */
+            /** @description The last failed attempt; null: none */
             last_error: components["schemas"]["WebhookFailure"] | null;
             /**
              * Format: date-time
@@ -6802,13 +6802,13 @@ export interface components {
              * @constant
              */
             object: "list";
-            /** @description The things themselves */
+            /** @description The items */
             data: components["schemas"]["WebhookDelivery"][];
-            /** @description Id of the first of them; null when there are none */
+            /** @description Id of the first item; null when there are none */
             first_id: string | null;
-            /** @description Id of the last of them: give it as `after` to get the next page */
+            /** @description Id of the last item: give it as `after` to get the next page */
             last_id: string | null;
-            /** @description Whether there are more of them */
+            /** @description Whether there are more items */
             has_more: boolean;
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
@@ -6834,13 +6834,13 @@ export interface components {
              * @constant
              */
             object: "list";
-            /** @description The things themselves */
+            /** @description The items */
             data: components["schemas"]["Webhook"][];
-            /** @description Id of the first of them; null when there are none */
+            /** @description Id of the first item; null when there are none */
             first_id: string | null;
-            /** @description Id of the last of them: give it as `after` to get the next page */
+            /** @description Id of the last item: give it as `after` to get the next page */
             last_id: string | null;
-            /** @description Whether there are more of them */
+            /** @description Whether there are more items */
             has_more: boolean;
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
@@ -6855,31 +6855,31 @@ export interface components {
             object: "webhook";
             /** @description Where events are sent */
             url: string;
-            /** @description Which events are */
+            /** @description Which events */
             events: string[];
             /** @description What it is for */
             description: string | null;
             /**
-             * @description A disabled one is sent nothing
+             * @description A disabled one gets no events
              * @enum {string}
              */
             status: "enabled" | "disabled";
-            /** @description `failing`: it took nothing for too long; `gone`: it answered 410; `user`: so asked for */
+            /** @description `failing`: it failed for too long; `gone`: it answered 410; `user`: on request */
             disabled_reason: ("failing" | "gone" | "user") | null;
-            /** @description Since when every attempt at this URL has failed; null after one that did not */
+            /** @description Since when every attempt at this URL has failed; null after a success */
             failing_since: string | null;
-            /** @description The last attempt that failed; null where none has */
+            /** @description The last failed attempt; null: none */
             last_error: components["schemas"]["WebhookFailure"] | null;
             /**
              * Format: date-time
              * @description When it was made
              */
             created_at: string;
-            /** @description `whsec_` and base64, by which deliveries are signed */
+            /** @description Signs the deliveries: `whsec_` and base64 */
             secret: string;
         };
         WorkspaceDeleted: {
-            /** @description What is gone, from the root of the computer */
+            /** @description Absolute path of what was deleted */
             path: string;
             /**
              * @description Always true
@@ -6888,7 +6888,7 @@ export interface components {
             deleted: true;
         };
         WorkspaceWritten: {
-            /** @description Where it is now, from the root of the computer */
+            /** @description Its absolute path in the computer */
             path: string;
             /** @description Its length */
             bytes: number;
@@ -7425,11 +7425,11 @@ export interface operations {
     listModels: {
         parameters: {
             query?: {
-                /** @description Things at most; default: all; over 1000 counts as that */
+                /** @description Maximum items; default: all; capped at 1000 */
                 limit?: number;
                 /** @description `last_id` of the page before */
                 after?: string;
-                /** @description Another name of `after` */
+                /** @description Alias of `after` */
                 cursor?: string;
                 /** @description Only of this type */
                 type?: components["schemas"]["ModelType"];
@@ -7533,11 +7533,11 @@ export interface operations {
     listComputers: {
         parameters: {
             query?: {
-                /** @description Things at most; default: all; over 1000 counts as that */
+                /** @description Maximum items; default: all; capped at 1000 */
                 limit?: number;
                 /** @description `last_id` of the page before */
                 after?: string;
-                /** @description Another name of `after` */
+                /** @description Alias of `after` */
                 cursor?: string;
             };
             header?: never;
@@ -7903,11 +7903,11 @@ export interface operations {
     listExecs: {
         parameters: {
             query?: {
-                /** @description Things at most; default: all; over 1000 counts as that */
+                /** @description Maximum items; default: all; capped at 1000 */
                 limit?: number;
                 /** @description `last_id` of the page before */
                 after?: string;
-                /** @description Another name of `after` */
+                /** @description Alias of `after` */
                 cursor?: string;
             };
             header?: never;
@@ -7976,7 +7976,7 @@ export interface operations {
     readComputerFile: {
         parameters: {
             query?: {
-                /** @description In /workspace: absolute, or from there. Links are not followed. Default: /workspace itself */
+                /** @description In /workspace: absolute or relative. Links are not followed. Default: /workspace itself */
                 path?: string;
             };
             header?: never;
@@ -8027,7 +8027,7 @@ export interface operations {
     writeComputerFile: {
         parameters: {
             query: {
-                /** @description The file, in /workspace: absolute, or from there. Folders are made as needed; links are not followed */
+                /** @description The file in /workspace: absolute or relative. Folders are created as needed; links are not followed */
                 path: string;
             };
             header?: never;
@@ -8067,9 +8067,9 @@ export interface operations {
     deleteComputerFile: {
         parameters: {
             query: {
-                /** @description In /workspace: absolute, or from there. A link is removed itself, never what it points to */
+                /** @description In /workspace: absolute or relative. A link is removed itself, never its target */
                 path: string;
-                /** @description true: a folder goes with all that is in it; else only an empty one does */
+                /** @description true: removes a folder with its contents; else only an empty one */
                 recursive?: "true" | "false";
             };
             header?: never;
@@ -8343,11 +8343,11 @@ export interface operations {
     listKeys: {
         parameters: {
             query?: {
-                /** @description Things at most; default: all; over 1000 counts as that */
+                /** @description Maximum items; default: all; capped at 1000 */
                 limit?: number;
                 /** @description `last_id` of the page before */
                 after?: string;
-                /** @description Another name of `after` */
+                /** @description Alias of `after` */
                 cursor?: string;
             };
             header?: never;
@@ -8678,11 +8678,11 @@ export interface operations {
     listCredits: {
         parameters: {
             query?: {
-                /** @description Things at most; over 1000 counts as that */
+                /** @description Maximum items; capped at 1000 */
                 limit?: number;
                 /** @description `last_id` of the page before */
                 after?: string;
-                /** @description Another name of `after` */
+                /** @description Alias of `after` */
                 cursor?: string;
             };
             header?: never;
@@ -8788,15 +8788,15 @@ export interface operations {
     listAuditLog: {
         parameters: {
             query?: {
-                /** @description Things at most; over 1000 counts as that */
+                /** @description Maximum items; capped at 1000 */
                 limit?: number;
                 /** @description `last_id` of the page before */
                 after?: string;
-                /** @description Another name of `after` */
+                /** @description Alias of `after` */
                 cursor?: string;
-                /** @description Only of this org, by its id; default: of all orgs for an operator, else of your own */
+                /** @description Only this org, by its id; default: all orgs for an operator, else your own */
                 org?: string;
-                /** @description Only what this key did, by its id */
+                /** @description Only changes by this key, by its id */
                 actor?: string;
                 /** @description Only this event, such as key.revoked */
                 type?: "org.created" | "org.updated" | "org.suspended" | "org.restored" | "org.removed" | "key.created" | "key.updated" | "key.rotated" | "key.revoked" | "webhook.created" | "webhook.updated" | "webhook.rotated" | "webhook.deleted" | "signing_secret.rotated" | "provider.updated" | "provider.deleted" | "credit.granted" | "charge.refunded";
@@ -8834,11 +8834,11 @@ export interface operations {
     listOrgs: {
         parameters: {
             query?: {
-                /** @description Things at most; over 1000 counts as that */
+                /** @description Maximum items; capped at 1000 */
                 limit?: number;
                 /** @description `last_id` of the page before */
                 after?: string;
-                /** @description Another name of `after` */
+                /** @description Alias of `after` */
                 cursor?: string;
             };
             header?: never;
@@ -9100,7 +9100,7 @@ export interface operations {
                 maker?: string;
                 /** @description Only of this computer */
                 computer?: string;
-                /** @description Only of calls that ended so */
+                /** @description Only calls with this status */
                 status?: string;
                 /** @description json, csv (RFC 4180) or ndjson (a JSON object a line); default: what `Accept` asks for */
                 format?: "json" | "csv" | "ndjson";
@@ -9219,11 +9219,11 @@ export interface operations {
     listProviders: {
         parameters: {
             query?: {
-                /** @description Things at most; default: all; over 1000 counts as that */
+                /** @description Maximum items; default: all; capped at 1000 */
                 limit?: number;
                 /** @description `last_id` of the page before */
                 after?: string;
-                /** @description Another name of `after` */
+                /** @description Alias of `after` */
                 cursor?: string;
             };
             header?: never;
@@ -9362,11 +9362,11 @@ export interface operations {
     listFiles: {
         parameters: {
             query?: {
-                /** @description Things at most; over 1000 counts as that */
+                /** @description Maximum items; capped at 1000 */
                 limit?: number;
                 /** @description `last_id` of the page before */
                 after?: string;
-                /** @description Another name of `after` */
+                /** @description Alias of `after` */
                 cursor?: string;
                 /** @description By the time of storing */
                 order?: "asc" | "desc";
@@ -9551,11 +9551,11 @@ export interface operations {
     listWebhooks: {
         parameters: {
             query?: {
-                /** @description Things at most; default: all; over 1000 counts as that */
+                /** @description Maximum items; default: all; capped at 1000 */
                 limit?: number;
                 /** @description `last_id` of the page before */
                 after?: string;
-                /** @description Another name of `after` */
+                /** @description Alias of `after` */
                 cursor?: string;
             };
             header?: never;
@@ -9856,11 +9856,11 @@ export interface operations {
     listWebhookDeliveries: {
         parameters: {
             query?: {
-                /** @description Things at most; default: all; over 1000 counts as that */
+                /** @description Maximum items; default: all; capped at 1000 */
                 limit?: number;
                 /** @description `last_id` of the page before */
                 after?: string;
-                /** @description Another name of `after` */
+                /** @description Alias of `after` */
                 cursor?: string;
             };
             header?: never;
@@ -9915,7 +9915,7 @@ export interface operations {
                 maker?: string;
                 /** @description Only of this computer */
                 computer?: string;
-                /** @description Only of calls that ended so */
+                /** @description Only calls with this status */
                 status?: string;
                 /** @description json, csv (RFC 4180) or ndjson (a JSON object a line); default: what `Accept` asks for */
                 format?: "json" | "csv" | "ndjson";
@@ -9951,11 +9951,11 @@ export interface operations {
     listLogs: {
         parameters: {
             query?: {
-                /** @description Things at most; over 1000 counts as that */
+                /** @description Maximum items; capped at 1000 */
                 limit?: number;
                 /** @description `last_id` of the page before */
                 after?: string;
-                /** @description Another name of `after` */
+                /** @description Alias of `after` */
                 cursor?: string;
                 /** @description From this moment on; default: the beginning */
                 from?: string;
@@ -9969,7 +9969,7 @@ export interface operations {
                 model?: string;
                 /** @description Only of this computer */
                 computer?: string;
-                /** @description Only those that ended so */
+                /** @description Only those with this status */
                 status?: components["schemas"]["LogStatus"];
                 /** @description Only those that cost this much or more, in US dollars */
                 cost_min?: number;
@@ -10047,11 +10047,11 @@ export interface operations {
     listStatements: {
         parameters: {
             query?: {
-                /** @description Things at most; default: all; over 1000 counts as that */
+                /** @description Maximum items; default: all; capped at 1000 */
                 limit?: number;
                 /** @description `last_id` of the page before */
                 after?: string;
-                /** @description Another name of `after` */
+                /** @description Alias of `after` */
                 cursor?: string;
             };
             header?: never;
@@ -10088,7 +10088,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description A month of UTC, such as 2026-11 */
+                /** @description A UTC month, such as 2026-11 */
                 month: string;
             };
             cookie?: never;
@@ -10120,16 +10120,16 @@ export interface operations {
     listStatementEvents: {
         parameters: {
             query?: {
-                /** @description Things at most; over 1000 counts as that */
+                /** @description Maximum items; capped at 1000 */
                 limit?: number;
                 /** @description `last_id` of the page before */
                 after?: string;
-                /** @description Another name of `after` */
+                /** @description Alias of `after` */
                 cursor?: string;
             };
             header?: never;
             path: {
-                /** @description A month of UTC, such as 2026-11 */
+                /** @description A UTC month, such as 2026-11 */
                 month: string;
                 /** @description Id of the line */
                 line: string;
@@ -10204,11 +10204,11 @@ export interface operations {
     listVideos: {
         parameters: {
             query?: {
-                /** @description Things at most; over 1000 counts as that */
+                /** @description Maximum items; capped at 1000 */
                 limit?: number;
                 /** @description `last_id` of the page before */
                 after?: string;
-                /** @description Another name of `after` */
+                /** @description Alias of `after` */
                 cursor?: string;
             };
             header?: never;

@@ -25,7 +25,7 @@ export function readAddresses(dataFolder: string): Addresses {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (cause) {
     throw new Error(
-      `No stack is running, or another user's: ${file} cannot be read. Run npm start, or set NATS_URL and MONGODB_URL.`,
+      `This user runs no stack: ${file} cannot be read. Run npm start, or set NATS_URL and MONGODB_URL.`,
       { cause },
     );
   }

@@ -72,7 +72,7 @@ async function end(child: ChildProcess): Promise<{ code: number | null; output: 
   return { code, output };
 }
 
-test('where node_modules is in step nothing is installed, and the program gets the arguments and gives its code', async () => {
+test('with current node_modules nothing is installed; the program gets the arguments and gives its code', async () => {
   const run = await clone({ record: IN_STEP });
   expect(await run('test', 'libs/money').end).toEqual({ code: 7, output: 'node runs test.ts libs/money\n' });
 });

@@ -14,7 +14,7 @@ test('a second launcher on the same folder is refused with the process id of the
   again.release();
 });
 
-test('the lock of a launcher that was killed is free, and of several that want it one takes it', async () => {
+test('the lock of a killed launcher is free, and only one of several launchers takes it', async () => {
   const folder = await temporaryFolder();
   const module = JSON.stringify(join(import.meta.dirname, 'data-lock.ts'));
   const program = `const { lockDataFolder } = await import(${module});

@@ -11,8 +11,8 @@ export interface DataLock {
 const SQLITE_BUSY = 5;
 
 /**
- * The lock is SQLite's on an empty database: Node itself locks no files, and the kernel releases this lock when the
- * process ends in whatever way.
+ * The lock is SQLite's on an empty database: Node itself locks no files, and the kernel releases this lock
+ * however the process ends.
  * @throws SetupError if a running launcher holds the folder
  */
 export async function lockDataFolder(folder: string): Promise<DataLock> {

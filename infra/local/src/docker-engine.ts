@@ -34,7 +34,7 @@ interface FindDockerEngineOptions {
   readonly doing: Doing;
 }
 
-/** An engine on a busy machine answers before that. */
+/** Even on a busy machine an engine answers in time. */
 const PING_TIMEOUT_MS = 15_000;
 const START_TIMEOUT_MS = 60_000;
 const POLL_EVERY_MS = 100;

@@ -8,7 +8,7 @@ import type { StartedEngine } from './docker-engine.ts';
 import { createEngineUsers } from './engine-users.ts';
 import { processIdentity } from './process-identity.ts';
 
-/** Stands for a dockerd that we started: what counts here is whether it is ended. */
+/** Stands for a dockerd that we started: the tests check whether it is stopped. */
 async function startEngine(): Promise<{ engine: StartedEngine; process: ChildProcess }> {
   const child = spawn('sleep', ['60'], { stdio: 'ignore' });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -58,7 +58,7 @@ test('it is left to another Switchyard that uses it, but not to one that was kil
   expect(await users.leave(engine)).toBe(true);
 });
 
-test('it is left to containers that are none of ours', async () => {
+test('it is left to containers that are not ours', async () => {
   const { engine } = await startEngine();
   const users = createEngineUsers(await temporaryFolder(), { servesOthers: async () => true });
   await users.join();

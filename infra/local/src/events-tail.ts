@@ -1,4 +1,4 @@
-// `npm run events`: follows the streams of events, one readable line an event.
+// `npm run events`: follows the streams of events, one line of text per event.
 //
 //   npm run events                      events from now on
 //   npm run events -- --since 15m       also those of the last 15 minutes (s, m, h, d)
@@ -28,7 +28,7 @@ const since = options.since === undefined ? null : new Date(Date.now() - duratio
 const from = since
   ? ({ deliver_policy: DeliverPolicy.StartTime, opt_start_time: since.toISOString() } as const)
   : ({ deliver_policy: DeliverPolicy.New } as const);
-process.stdout.on('error', () => process.exit(0)); // `| head` has had enough
+process.stdout.on('error', () => process.exit(0)); // `| head` closed the pipe
 for (const { stream, suffix } of EVENT_STREAMS) {
   const filter_subjects = `event.v1.${options.only ?? '*'}.*.*${suffix}`;
   const consumer = await jetstream(nc).consumers.get(stream, { filter_subjects, ...from });

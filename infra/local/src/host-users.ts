@@ -33,10 +33,10 @@ type Environment = Readonly<Record<string, string | undefined>>;
 interface Installation {
   readonly usersFolder: string;
   readonly natsUrl: string;
-  /** Copied to hosts; undefined: NATS speaks without TLS. */
+  /** Copied to hosts; undefined: NATS has no TLS. */
   readonly caFile: string | undefined;
   readonly certificate: ServerCertificate | undefined;
-  /** Has nats-server read its users again. */
+  /** Makes nats-server reload its users. */
   readonly reload: string;
 }
 
@@ -85,7 +85,7 @@ function instructions(name: string, { user, password }: NatsCredentials, to: Ins
     `SWITCHYARD_DATA=${HOST_DATA}`,
   ];
   const steps = [
-    `Have nats-server read its users again: ${reload}`,
+    `Make nats-server reload its users: ${reload}`,
     ...(caFile === undefined ? [] : [`Copy ${shown(caFile)} to ${HOST_CA_FILE} on the new host.`]),
     'Start the agent there, as root, with these settings, and the limits and prices of computers that control has:',
   ];
@@ -120,7 +120,7 @@ async function requireInstallation(env: Environment): Promise<Installation> {
   const found = await findInstallation(env);
   if (found) return found;
   throw new SetupError(
-    `No users of NATS are in ${shown(credentialsFolder(env))}.`,
+    `No NATS users are in ${shown(credentialsFolder(env))}.`,
     'Run npm start, or npm run credentials for docker-compose.yml.',
   );
 }

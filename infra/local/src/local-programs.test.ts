@@ -1,4 +1,4 @@
-/** Over a real `apt-get` of the smallest kind: a script that writes down its arguments. */
+/** With a minimal `apt-get`: a script that records its arguments. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DEBIAN_PACKAGES, PROGRAMS } from '@switchyard/local-models/programs';

@@ -29,7 +29,7 @@ export async function ensureLocalPrograms(options: EnsureLocalProgramsOptions): 
   } catch {
     progress.note(
       'local models',
-      `some speech and video models answer 503: ${missing.join(', ')} missing. Fix: sudo apt-get install -y ${names}`,
+      `some speech and video models fail: ${missing.join(', ')} missing. Fix: sudo apt-get install -y ${names}`,
     );
   }
 }

@@ -41,7 +41,7 @@ export function natsTlsFiles(folder: string): NatsTls {
 
 /**
  * Makes the authority, unless there is one, and a new certificate.
- * @param names names and addresses of the server for other machines, beside those of the last certificate
+ * @param names names and addresses of the server for other machines, besides those of the last certificate
  * @throws SetupError without openssl
  */
 export async function ensureNatsTls(folder: string, names: readonly string[]): Promise<NatsTls> {
@@ -94,7 +94,7 @@ async function openssl(args: string[]): Promise<void> {
     await runCommand('openssl', args, { timeoutMs: OPENSSL_TIMEOUT_MS });
   } catch (cause) {
     throw new SetupError(
-      `The certificate of NATS could not be made. ${(cause as Error).message}`,
+      `The NATS certificate could not be created. ${(cause as Error).message}`,
       'Install openssl, and run the command again.',
       { cause },
     );

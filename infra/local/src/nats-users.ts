@@ -14,12 +14,12 @@ import { SetupError } from './setup-error.ts';
 
 const BASE_CONFIG = join(ROOT, 'infra', 'nats', 'server.conf');
 const EXTENSION = '.env';
-/** Has nats-server in docker-compose.yml read its configuration and certificate again. */
+/** Makes nats-server in docker-compose.yml reload its configuration and certificate. */
 export const COMPOSE_RELOAD = 'docker compose kill -s HUP nats';
 
 export interface NatsUsers {
   readonly operator: NatsCredentials;
-  /** The user of an instance; undefined for a program that is none of our services. */
+  /** The user of an instance; undefined for a program that is not a service. */
   of(service: string, instance: string): NatsCredentials | undefined;
 }
 
@@ -53,7 +53,7 @@ async function hostIdOf(dataFolder: string, instance: string): Promise<string> {
   return idOf('host').safeParse(known.trim()).data ?? newId('host');
 }
 
-/** Reads the credentials of `name`, or makes them. @param user the name of the NATS user, of new credentials */
+/** Reads the credentials of `name`, or makes them. @param user the name of the NATS user for new credentials */
 export async function readOrMakeUser(folder: string, name: string, user: string): Promise<NatsCredentials> {
   const file = join(folder, name + EXTENSION);
   const kept = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {

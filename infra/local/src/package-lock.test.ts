@@ -1,4 +1,4 @@
-/** `npm ci` on a fresh clone stands on the lock file being whole, wherever it was last written. */
+/** `npm ci` on a fresh clone needs a complete lock file, wherever it was last written. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
 import { openProcessLog, readTrouble } from './process-log.ts';
 
-test('warnings and errors of services and of nats-server are put in words; the rest is not', () => {
+test('warnings and errors of services and of nats-server are shown as text; the rest is not', () => {
   expect(readTrouble('{"level":"info","msg":"ready"}')).toBeUndefined();
   expect(readTrouble('{"level":"warn","msg":"slow","err":{"message":"timeout"}}')).toBe(
     'warning: slow: timeout',
@@ -17,7 +17,7 @@ test('warnings and errors of services and of nats-server are put in words; the r
   expect(readTrouble('{ not json')).toBeUndefined();
 });
 
-test('every line is in the file; at the terminal only the first few of a storm', async () => {
+test('every line is in the file; the terminal shows the first few of a burst', async () => {
   const file = join(await temporaryFolder(), 'logs', 'edge.log');
   const shown: string[] = [];
   const log = openProcessLog(file, (text) => shown.push(text));
@@ -33,7 +33,7 @@ test('every line is in the file; at the terminal only the first few of a storm',
   expect(log.tail().at(-1)).toBe(lines.at(-1));
 });
 
-test('a file that was deleted is begun again when it would be too large', async () => {
+test('a deleted file is created again when it would be too large', async () => {
   const file = join(await temporaryFolder(), 'edge.log');
   const almostFull = 64 * 1024 * 1024 - 'one\nno'.length;
   await writeFile(file, '');

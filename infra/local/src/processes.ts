@@ -1,4 +1,4 @@
-/** The supervised processes of a stack, by role. Their logs and pid files lie in the data folder. */
+/** The supervised processes of a stack, by role. Their logs and pid files are in the data folder. */
 import { join } from 'node:path';
 import { createPidFiles } from './pid-files.ts';
 import { openProcessLog } from './process-log.ts';

@@ -28,7 +28,7 @@ interface Locked {
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 const locked: Record<string, Locked> = JSON.parse(read('package-lock.json')).packages;
 
-/** Of another platform, perhaps: then npm locks neither digest nor licence. */
+/** Perhaps for another platform: npm then locks neither digest nor licence. */
 const isOptional = (name: string) => locked[`node_modules/${name}`]?.optional === true;
 
 let bill: Bill;

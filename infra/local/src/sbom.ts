@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './config.ts';
 
-/** Their package.json names none in the way of npm. */
+/** Their package.json lacks npm's licence field. */
 const READ_FROM_LICENCE_FILE: Readonly<Record<string, string>> = { 'cohere-ai': 'MIT', ssh2: 'MIT' };
 const OUTPUT_BYTES_MAX = 64 * 1024 ** 2;
 

@@ -49,8 +49,8 @@ async function readSecret(file: string, charsMin: number, fix: string): Promise<
 }
 
 /**
- * Makes what docker-compose.yml reads, unless it is there: MongoDB takes a password only for a new volume, and stored keys of
- * providers can be decrypted with no other secret.
+ * Makes the secrets of docker-compose.yml, unless they exist: MongoDB takes a password only for a new volume, and
+ * stored keys of providers can be decrypted only with the same secret.
  */
 export async function ensureComposeSecrets(folder: string): Promise<void> {
   const password = newSecret();

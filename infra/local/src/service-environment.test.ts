@@ -67,7 +67,7 @@ test.each([
   ['ACME_API_KEY', MACHINE.ACME_API_KEY, ['model-router', 'video-worker']],
   ['PORT', '8080', ['edge']],
   ['HOST', '127.0.0.1', ['edge']],
-])('%s is for those alone that need it', (variable, value, names) => {
+])('%s is only for those that need it', (variable, value, names) => {
   for (const { name } of SERVICES)
     expect(envOf(name)[variable]).toBe(names.includes(name) ? value : undefined);
 });

@@ -17,8 +17,8 @@ export interface LocalService {
 }
 
 /**
- * What only some may know: the key of the installation, what encrypts the makers' API keys that are set through the API,
- * what signs addresses of videos, the API keys of Ollama and vLLM, the database, the Docker engine, and the makers' API
+ * What only some get: the key of the installation, the secret that encrypts makers' API keys set through the API, the
+ * secret that signs URLs of videos, API keys of Ollama and vLLM, the database, the Docker engine, and the makers' API
  * keys of the environment (a catalog may name any variable, so that one is the whole environment of the launcher).
  */
 export type Grant =

@@ -52,9 +52,9 @@ const PAUSE_MS_FIRST = 100;
 const PAUSE_MS_MAX = 800;
 /** Deaths before the first readiness after which the start is given up. */
 const START_FAILURES_MAX = 6;
-/** Consecutive deaths that are all reported at the terminal; after these, one in `TOLD_DEATHS_EVERY`. */
-const TOLD_DEATHS_MAX = 5;
-const TOLD_DEATHS_EVERY = 50;
+/** Consecutive deaths that are all reported at the terminal; after these, one in `NOTED_DEATHS_EVERY`. */
+const NOTED_DEATHS_MAX = 5;
+const NOTED_DEATHS_EVERY = 50;
 /** EX_CONFIG of sysexits.h: the settings are wrong, and a restart will not help. */
 const EXIT_CONFIG = 'exit code 78';
 
@@ -79,7 +79,7 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
         neverReady(cannotStart(spec.name, end, deps.log));
         return;
       }
-      if (isWorthTelling(deaths)) deps.note(`died (${end})${inARow(deaths)}; starting it again`);
+      if (isWorthNoting(deaths)) deps.note(`died (${end})${inARow(deaths)}; starting it again`);
       await pause(deaths, stopping.signal);
     }
   }
@@ -184,8 +184,8 @@ async function pause(deaths: number, signal: AbortSignal): Promise<void> {
 }
 
 /** A process that cannot live dies more than once a second: report only some of its deaths. */
-function isWorthTelling(deaths: number): boolean {
-  return deaths <= TOLD_DEATHS_MAX || deaths % TOLD_DEATHS_EVERY === 0;
+function isWorthNoting(deaths: number): boolean {
+  return deaths <= NOTED_DEATHS_MAX || deaths % NOTED_DEATHS_EVERY === 0;
 }
 
 function inARow(deaths: number): string {

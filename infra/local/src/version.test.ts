@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { isVersionAtLeast, readVersion } from './version.ts';
 
-test('the version is read out of what a program says of itself', () => {
+test('the version is read from what a program prints', () => {
   expect(readVersion('nats-server: v2.15.2\n')).toBe('2.15.2');
   expect(readVersion('no version here')).toBeUndefined();
 });

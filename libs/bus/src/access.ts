@@ -40,7 +40,7 @@ export const HOST_CALLERS: Readonly<Record<HostOperationName | HostStreamName, S
   terminal: EDGE,
 };
 
-/** Who makes other calls whose bodies are streams. permissions.test.ts holds this to the subjects of the contracts. */
+/** Who makes other calls whose bodies are streams. permissions.test.ts checks it against the contracts. */
 export const STREAM_CALLERS: Readonly<Record<string, Services>> = {
   'model-router.v1.*.call': EDGE,
   [COUNT_TOKENS_SUBJECT]: EDGE,

@@ -56,7 +56,7 @@ export const BUCKETS = {
     ttlMs: 0,
     markerTtlMs: MARKER_TTL_MS,
   },
-  /** Settings of the installation, including `tick`. Written by control. */
+  /** The secret that signs URLs without a key. Written by edges. */
   system: { schema: z.unknown(), maxBytes: 16 * MIB, ttlMs: 0 },
   /** Host id -> heartbeat; expires when the agent is silent for a minute. Written by each agent. */
   hosts: { schema: hostHeartbeat, maxBytes: 16 * MIB, ttlMs: 60_000 },
@@ -78,7 +78,7 @@ export const BUCKETS = {
   /** `<org>.<video id>` -> record, including hidden records of deleted videos. Kept longer than the stream keeps the
    * events that create them. Written by the video-workers by compare-and-set. */
   videos: { schema: videoRecord, maxBytes: 1024 * MIB, ttlMs: 30 * DAY_MS },
-  /** Org -> the places taken under its computer cap. Written by control by compare-and-set. */
+  /** Org -> the slots taken under its computer cap. Written by control by compare-and-set. */
   'computer-slots': { schema: computerSlots, maxBytes: 64 * MIB, ttlMs: 0 },
   /** `<org>.<file id>` -> record of a stored file. Written by control. */
   files: { schema: fileRecord, maxBytes: 512 * MIB, ttlMs: 0, markerTtlMs: MARKER_TTL_MS },

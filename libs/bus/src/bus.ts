@@ -50,7 +50,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
   const { url, caFile, service, logger, waitsForServer = true } = options;
   if (caFile !== undefined) await access(caFile, constants.R_OK);
   const address = connectionOptions(url, caFile);
-  // The user's permissions hold to what its instances are called.
+  // The user's permissions are for subjects with this name.
   const instance = `${address.user ?? service}.${randomBytes(6)
     .toString('base64url')
     .replaceAll(/[^A-Za-z0-9]/g, '0')}`;
@@ -75,7 +75,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
   return new Bus(nc, await jetstreamManager(nc, { checkAPI: false }), instance, logger);
 }
 
-/** Tries until a server accepts a connection: the client's own `waitOnFirstConnect` does not tell why it waits. */
+/** Tries until a server accepts a connection: the client's own `waitOnFirstConnect` does not say why it waits. */
 async function untilAccepted(options: ConnectionOptions, logger: Logger): Promise<void> {
   const logged = new Set<string>();
   let logsAgainAt = 0;
@@ -152,7 +152,7 @@ export class Bus {
     return this.#gate.admits;
   }
 
-  /** Whether this billable call may begin; while its usage event might not be stored, one call at a time tries it. */
+  /** Whether this billable call may begin; while usage events might not be stored, one trial call at a time. */
   admitBillable(): boolean {
     return this.#gate.admit();
   }

@@ -71,7 +71,7 @@ export class ByteQueue implements AsyncIterableIterator<Buffer, undefined, undef
   next(): Promise<Step> {
     if (this.#over) return Promise.resolve(DONE);
     if (this.#waiting) return Promise.reject(new TypeError('one reader, one step at a time'));
-    this.#laidDown();
+    this.#confirm();
     const chunk = this.#chunks.shift();
     if (chunk) return Promise.resolve(this.#hand(chunk));
     if (this.#error) {
@@ -100,7 +100,7 @@ export class ByteQueue implements AsyncIterableIterator<Buffer, undefined, undef
     return { done: false, value: chunk };
   }
 
-  #laidDown(): void {
+  #confirm(): void {
     if (this.#inHand === 0) return;
     const bytes = this.#inHand;
     this.#inHand = 0;

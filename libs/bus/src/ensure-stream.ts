@@ -1,4 +1,4 @@
-// Creates a JetStream stream if it is missing. Of an existing stream only the subjects are updated.
+// Creates a JetStream stream if it is missing. If it exists, only its subjects are updated.
 import { JetStreamApiError, type StreamConfig } from '@nats-io/jetstream';
 import type { Bus } from './bus.ts';
 

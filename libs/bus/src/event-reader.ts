@@ -1,4 +1,4 @@
-// Reads events of a stream in order, from a position on, with an ordered consumer, or the next after a restart of the
+// Reads events of a stream in order, from a position on, with an ordered consumer, replaced after a restart of the
 // server.
 import { type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import { type Event, type EventStream, ServiceError } from '@switchyard/contracts';
@@ -8,8 +8,8 @@ import { readEvent } from './read-event.ts';
 /** Events that are fetched ahead of their reader. */
 const AHEAD_MAX = 256;
 /**
- * For a reader that does not take them, the client asks for as many again every half minute. When more than this wait,
- * they are dropped and read again.
+ * While the reader takes none, the client requests as many again every half minute. When more than this wait, they are
+ * dropped and read again.
  */
 const WAITING_MAX = 2 * AHEAD_MAX;
 
@@ -23,7 +23,7 @@ interface EventReaderOptions {
 
 interface ReadMessage {
   readonly sequence: number;
-  /** Null for a message that is not an event of ours. */
+  /** Null for a message that is not an event. */
   event(): Event | null;
 }
 
@@ -98,8 +98,8 @@ async function consume(bus: Bus, { stream, subjects, after }: EventReaderOptions
 }
 
 /**
- * A consumer that the client makes again, as after a restart of the server, still counts the messages that the former
- * one was asked for, so it asks for one and is silent for half a minute (@nats-io/jetstream 3.4). A new one is not.
+ * A consumer that the client recreates, as after a restart of the server, still counts the messages requested from the
+ * former one, so it requests one and is silent for half a minute (@nats-io/jetstream 3.4). A new one is not.
  */
 async function endWhenRecreated(messages: ConsumerMessages): Promise<void> {
   for await (const { type } of messages.status()) if (type === 'ordered_consumer_recreated') messages.stop();

@@ -34,7 +34,7 @@ const REFUSALS_BYTES_MAX = 512 * 1024 ** 2;
 const RECEIPTS_BYTES_MAX = 512 * 1024 ** 2;
 /** Events that control has not admitted yet: about a million, then they wait in the outboxes of the hosts. */
 const HOST_EVENTS_BYTES_MAX = 1024 ** 3;
-/** Those of one host, so that no host fills the stream. Control admits so many in less than a minute. */
+/** Those of one host, so that no host fills the stream. Control admits this many in less than a minute. */
 const EVENTS_OF_HOST_MAX = 10_000;
 /** An event with all tags that a computer may have is smaller. */
 const HOST_EVENT_BYTES_MAX = 32 * 1024;

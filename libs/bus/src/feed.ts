@@ -49,7 +49,7 @@ interface ConsumerOptions {
 export interface FeedOptions<T = Event> extends ConsumerOptions {
   /** Concurrent attempts of one instance. */
   attemptsMax: number;
-  /** What a message delivers. @throws when it is none of ours: then it is not delivered */
+  /** Reads a message. @throws when it is not valid: then it is not delivered */
   read: (message: JsMsg) => T;
   /** Aborting the signal ends the attempt; its event is redelivered at once. */
   attempt: (delivery: Delivery<T>) => Promise<Verdict>;
@@ -139,7 +139,7 @@ export class Feed<T = Event> {
 
   async #attempt(message: JsMsg): Promise<void> {
     const event = this.#read(message);
-    if (event === null) return message.term('no event of ours'); // billing keeps it
+    if (event === null) return message.term('not a valid event'); // billing keeps it
     message.working(); // restarts the ack timer: the event may have waited for its slot
     const { subject, time } = message;
     const ageMs = Math.max(0, this.#deps.clock.now() - time.getTime());

@@ -35,6 +35,6 @@ test('a host that fills its part of the queue takes no room from another one', a
   expect(await stored()).toBe(before + 1);
 }, 60_000);
 
-test('an event of a host has a bounded size, so that one host cannot fill the queue by large ones', async () => {
+test('an event of a host has a bounded size, so that no host can fill the queue with large ones', async () => {
   await expect(publish('host_a', 33_000)).rejects.toThrow('message size exceeds maximum');
 });

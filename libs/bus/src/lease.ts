@@ -36,7 +36,7 @@ async function tryTake(bus: Bus, bucket: Leases, name: string): Promise<number |
     return await bucket.create(name, { owner: bus.instance });
   } catch (error) {
     if (!(error instanceof RevisionConflict))
-      bus.logger.warn({ err: error, lease: name }, 'a lease could not be asked for');
+      bus.logger.warn({ err: error, lease: name }, 'a lease could not be requested');
     return null;
   }
 }

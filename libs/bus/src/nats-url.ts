@@ -1,5 +1,5 @@
-// NATS_URL: several servers separated by commas, each with or without `user:password@`. One named `tls://` requires TLS
-// of all of them.
+// NATS_URL: several servers separated by commas, each with or without `user:password@`. One with `tls://` requires TLS
+// for all of them.
 
 interface NatsAddress {
   /** host:port, as the client takes them. */

@@ -8,7 +8,7 @@ const NO_ROOM_CODES: readonly number[] = [10_077, 10_023, 10_047];
 /** The object was deleted or expired during the read. */
 export class ObjectGone extends Error {
   constructor(store: string, id: string) {
-    super(`${store}/${id} is no longer there`);
+    super(`${store}/${id} no longer exists`);
     this.name = 'ObjectGone';
   }
 }

@@ -1,5 +1,6 @@
 // Large objects by id on JetStream, written and read as streams. The layout is that of NATS' own object store, so
-// `nats object ls files` lists them and `nats object get` fetches them. What other programs put is not read: it lacks the header of an entry.
+// `nats object ls files` lists them and `nats object get` fetches them. Other programs' objects are not read: they
+// lack the header of an entry.
 //
 // An object is its chunks, in order, followed by its entry. It exists from the moment its entry exists. The official
 // client's reader pushes regardless of its reader's pace, so chunks are fetched here, one ahead of the reader: a slow
@@ -39,7 +40,7 @@ interface StoredObject {
   /**
    * The object's bytes, fetched on demand. Throws ObjectGone when the object is deleted during the read, ServiceError
    * `service_unavailable` when the store is away. The last chunk of a whole object is delivered only if the digest
-   * is right.
+   * matches.
    */
   readonly body: AsyncGenerator<Buffer, void, undefined>;
 }
@@ -191,7 +192,7 @@ export class ObjectStore {
       bytes += chunk.length;
       index += 1;
       if (index === entry.chunks && (bytes !== entry.size || sha256.digest('hex') !== toInfo(entry).sha256))
-        throw new Error(`${this.name}/${entry.name} is not what was stored: its digest is another one`);
+        throw new Error(`${this.name}/${entry.name} is not what was stored: its digest does not match`);
       yield chunk;
     }
   }

@@ -115,7 +115,7 @@ export async function requestWhole(
   return Buffer.concat(await Array.fromAsync(body));
 }
 
-/** A registered service: handlers are added to it, and it is drained. */
+/** A registered service: takes handlers, and can be drained. */
 export class ServiceHost {
   readonly #bus: Bus;
   readonly #service: Service;
@@ -176,7 +176,7 @@ export async function serve(bus: Bus, info: ServiceInfo): Promise<ServiceHost> {
 /** A host names itself in the request, and nats-server has checked the subject only. */
 function requireOwnSubject({ subject }: IncomingCall, expected: string): void {
   if (subject !== expected)
-    throw new ServiceError('permission_denied', 'The request is of another host than its subject.');
+    throw new ServiceError('permission_denied', 'The request names another host than its subject.');
 }
 
 type JsonHandler = (request: unknown, context: OperationContext) => Promise<unknown>;

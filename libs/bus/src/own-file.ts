@@ -1,6 +1,6 @@
 // Files that one process writes and another process on the same volume adopts after a crash: outboxes and journals.
 //
-// Beside each file lies a named pipe that its owner holds open. The kernel knows at once whether a pipe is held, across
+// Next to each file is a named pipe that its owner holds open. The kernel knows at once whether a pipe is held, across
 // containers (where every process may have pid 1) and however the owner ended. A volume must belong to one host:
 // pipes do not work across a network file system.
 import { execFileSync } from 'node:child_process';

@@ -47,7 +47,7 @@ test('every call whose body is a stream, or goes to a host, has callers, and its
   }
 });
 
-test('no service may publish what only another one knows', () => {
+test('no service may publish the events of another', () => {
   for (const [event, publishers] of [
     ['call.completed', ['model-router']],
     ['computer.metered', ['control']],

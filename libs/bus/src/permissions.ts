@@ -1,5 +1,5 @@
-// The permissions of each NATS user, from the operations and events of the contracts and the tables of access.ts: what it may publish, and what it
-// may subscribe to. Everything else is refused by nats-server.
+// The permissions of each NATS user, from the operations and events of the contracts and the tables of access.ts: what
+// it may publish, and what it may subscribe to. Everything else is refused by nats-server.
 import {
   ALL_PLACES,
   EVENT_STREAMS,
@@ -28,7 +28,7 @@ export interface Permissions {
   readonly subscribe: readonly string[];
 }
 
-/** @param user the name of its NATS user: that of the service, or of an agent the id of its host */
+/** @param user name of its NATS user: that of the service, or for an agent the id of its host */
 export function permissionsOf(service: ServiceName, user: string): Permissions {
   return {
     publish: [
@@ -84,7 +84,7 @@ function streams(service: ServiceName): string[] {
   const names = [...EVENT_STREAMS.map(({ stream }) => stream), HOST_EVENTS_STREAM];
   const readable = Object.entries(STREAM_READERS).filter(([, readers]) => service in readers);
   return [
-    // Every service makes sure that the streams of events are there, and asks whether they answer.
+    // Every service ensures that the streams of events exist, and checks that they answer.
     ...names.flatMap((stream) => [`$JS.API.STREAM.CREATE.${stream}`, `$JS.API.STREAM.INFO.${stream}`]),
     ...(service === 'control' ? names.map((stream) => `$JS.API.STREAM.UPDATE.${stream}`) : []),
     ...(service === 'edge' ? [RECEIPTS_SUBJECTS] : []),

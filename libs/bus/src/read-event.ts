@@ -4,7 +4,7 @@
 // the stream of events, for example the value of a key that the user wrote itself. Publishers of events name the stream
 // that they expect. JetStream stores such a message in no other stream, so no answer of the server can carry the header.
 //
-// nats-server checks who may publish on a subject, and not what the message says: an event is that of its subject.
+// nats-server checks who may publish on a subject, but not the message: an event must match its subject.
 import type { JsMsg } from '@nats-io/jetstream';
 import {
   type Event,
@@ -15,7 +15,7 @@ import {
 } from '@switchyard/contracts';
 import { EXPECTED_STREAM_HEADER } from './entry-headers.ts';
 
-/** @throws RangeError for a message that was not published as this event; z.ZodError for one that is none of ours */
+/** @throws RangeError for a message that was not published as this event; z.ZodError for one that is not valid */
 export function readEvent(message: Pick<JsMsg, 'headers' | 'json' | 'subject'>): Event {
   const { headers, subject } = message;
   if (!headers?.has(EXPECTED_STREAM_HEADER))

@@ -70,7 +70,7 @@ describe('a bucket', () => {
     await keys.delete('a');
   });
 
-  test('has nothing under a key that no entry can have, which a caller may have sent', async () => {
+  test('finds nothing under an invalid key, which a caller may have sent', async () => {
     const keys = await openBucket(bus, 'keys');
     await keys.create('org_x.key_1', record('key_1'));
     for (const key of ['org_x.*', 'org_x.>', '>', 'org_x.', '', 'org_x.a b', `org_x.${'x'.repeat(600)}`])
@@ -78,7 +78,7 @@ describe('a bucket', () => {
     await keys.delete('org_x.key_1');
   });
 
-  test('of computers gives the marker of a deleted key an end', async () => {
+  test('of computers lets the marker of a deleted key expire', async () => {
     const placements = await openBucket(bus, 'computer-placements');
     await placements.put('org_x.cmp_x', {
       ...{ id: 'cmp_x', org: 'org_x', key_id: 'key_x', host: 'host_x', image: 'test' },
@@ -146,7 +146,7 @@ describe('a bucket', () => {
   }, 60_000);
 });
 
-test('the history of a key is its last values, of no deleted and no other key, and leaves no consumer behind', async () => {
+test('the history of a key has only its last values, without deletions, and leaves no consumer behind', async () => {
   const deliveries = await openBucket(bus, 'webhook-deliveries');
   expect(await deliveries.history('org_x.none')).toEqual([]);
   const attempt = (n: number): WebhookDelivery => ({
@@ -186,7 +186,7 @@ describe('a mirror', () => {
     mirror.close();
   });
 
-  test('knows how long ago a value arrived, whatever its writer thinks the time is', async () => {
+  test('knows how long ago a value arrived, whatever its writer’s clock says', async () => {
     const keys = await openBucket(bus, 'keys');
     await keys.put('aged', { ...record('key_aged'), created_at: '2001-01-01T00:00:00.000Z' });
     const loadedAfter = performance.now();
@@ -442,7 +442,7 @@ describe('the event publisher', () => {
       },
     });
 
-  test('publishes from memory what found no room on the disk, and says that it is not durable', async () => {
+  test('publishes from memory when the disk is full, and reports that the event is not durable', async () => {
     await ensureEventsStream(bus);
     const outboxDir = mkdtempSync(join(tmpdir(), 'outbox-'));
     let connected = false;

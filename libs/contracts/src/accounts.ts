@@ -1,4 +1,4 @@
-// Accounts: how an org pays, what it may spend, its credits; and the holds by which a limit is kept.
+// Accounts: how an org pays, what it may spend, its credits; and the holds that enforce limits.
 import { z } from 'zod';
 import { dollars } from './dollars.ts';
 import { idOf } from './ids.ts';
@@ -8,7 +8,7 @@ import { PLACES } from './org-places.ts';
 import { rateLimits } from './rate-limits.ts';
 import { storedText } from './stored-text.ts';
 
-/** Dollars of one limit or one credit at the most. */
+/** Maximum dollars of one limit or one credit. */
 const AMOUNT_DOLLARS_MAX = 1_000_000;
 export const CREDIT_REASON_LENGTH_MAX = 200;
 export const CREDIT_REFERENCE_LENGTH_MAX = 200;
@@ -23,7 +23,7 @@ const amount = z
   .number()
   .positive()
   .max(AMOUNT_DOLLARS_MAX)
-  .refine((value) => NINE_DECIMALS.test(plain(value)), 'dollars with at most 9 decimals');
+  .refine((value) => NINE_DECIMALS.test(plain(value)), 'must have at most 9 decimals');
 
 /** Dollars above zero, with at most 9 decimals. */
 export const dollarAmount = amount;
@@ -39,7 +39,7 @@ const nanos = z.string().regex(/^-?\d{1,18}$/);
 /** What a key may spend in each day, week (from Monday) or month of UTC. */
 export const spendLimit = z.strictObject({
   amount: amount.describe('US dollars, at most 9 decimals'),
-  interval: limitInterval.describe('In each day, week (from Monday) or month of UTC'),
+  interval: limitInterval.describe('Each day, week (from Monday) or month, in UTC'),
 });
 export type SpendLimit = z.infer<typeof spendLimit>;
 
@@ -52,13 +52,13 @@ export const orgRecord = z.object({
   id: idOf('org'),
   name: z.string(),
   billing: billingMode,
-  /** Dollars, of an org that pays afterwards. */
+  /** Dollars, of a postpaid org. */
   monthly_limit: amount.nullable(),
   limits: rateLimits.nullish(),
   ...markup.shape,
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
-  /** Since when its keys are refused; null: it is active. */
+  /** When it was suspended; null: it is active. */
   suspended_at: z.iso.datetime().nullable(),
   /** When control removes the data of a deleted org; null: it was not deleted. */
   removed_at: z.iso.datetime().nullable(),
@@ -75,7 +75,7 @@ export const updateAccountRequest = z
     monthly_limit: amount
       .nullable()
       .optional()
-      .describe('US dollars that an org that pays afterwards may spend in a month of UTC; null: no limit'),
+      .describe('US dollars that a postpaid org may spend in a UTC month; null: no limit'),
   })
   .meta({ examples: [{ billing: 'prepaid' }, { monthly_limit: 250 }] });
 
@@ -83,19 +83,19 @@ export const accountObject = z.object({
   object: z.literal('account').describe('Always account'),
   org: idOf('org').describe('The org'),
   billing: billingMode.describe('How it pays'),
-  balance: dollars.nullable().describe('Credits that are left, of a prepaid org; null: it pays afterwards'),
+  balance: dollars.nullable().describe('Credits left of a prepaid org; null: the org is postpaid'),
   credits: dollars.describe('All credits ever granted'),
-  spent: dollars.describe('All that was ever spent'),
-  held: dollars.describe('What running calls may still cost'),
+  spent: dollars.describe('Everything ever spent'),
+  held: dollars.describe('Held for running calls and computers'),
   month: z
     .object({
       starts_at: z.iso.datetime().describe('Its first moment'),
       ends_at: z.iso.datetime().describe('The first moment after it'),
-      spent: dollars.describe('What was spent in it'),
-      limit: dollars.nullable().describe('What may be spent in it; null: no limit'),
+      spent: dollars.describe('Spent in the month'),
+      limit: dollars.nullable().describe('Limit of the month; null: no limit'),
     })
-    .describe('The month of UTC that is on'),
-  as_of: z.iso.datetime().describe('The moment up to which all of it holds'),
+    .describe('The current UTC month'),
+  as_of: z.iso.datetime().describe('Every figure is as of this moment'),
 });
 export type AccountObject = z.infer<typeof accountObject>;
 
@@ -120,40 +120,40 @@ export const creditObject = z.object({
 });
 export const creditList = listOf(creditObject);
 
-/** The last day of an org's books, added up three times: they must be the same to the nano-dollar. */
+/** The last day of an org's books, summed in three ways that must agree to the nano-dollar. */
 export const accountAudit = z.object({
   object: z.literal('account_audit').describe('Always account_audit'),
   org: idOf('org').describe('The org'),
-  checked_at: z.iso.datetime().describe('When it was added up'),
-  from: z.iso.datetime().describe('The first moment of what was added up; it ends with what is booked'),
+  checked_at: z.iso.datetime().describe('When it was checked'),
+  from: z.iso.datetime().describe('Start of the checked time; it ends with the last booked row'),
   ledger: dollars.describe('The sum of the ledger'),
   logs: dollars.describe('The sum of Logs'),
-  usage: dollars.describe('The sum of Usage, in the grouping in which it differs the most'),
+  usage: dollars.describe('The sum of Usage, in the grouping that differs most'),
   statements_drift: dollars.describe(
-    'By how much the lines of all your statements differ from Usage of all time: 0',
+    'Difference of all your statement lines from all-time Usage; should be 0',
   ),
-  drift: dollars.describe('By how much any of these differ at the most: 0'),
-  gapless: z.boolean().describe('Whether the numbers of the ledger are without a gap'),
+  drift: dollars.describe('The largest of these differences; should be 0'),
+  gapless: z.boolean().describe('Whether the ledger numbers have no gap'),
   answers_compared: z
     .int()
-    .describe('How many answers to your calls that said what they cost were looked up in the ledger lately'),
-  answers_wrong: z.int().describe('How many of them the ledger does not have, or has at another cost: 0'),
+    .describe('Number of recent answers with a stated cost that were looked up in the ledger'),
+  answers_wrong: z.int().describe('How many of them the ledger lacks or has at another cost; should be 0'),
 });
 
-/** Asks to hold what a call may cost; asked again under the same `call`, the hold is made larger or smaller. */
+/** Holds what a call may cost; a repeat with the same `call` makes the hold larger or smaller. */
 export const takeHold = z.object({
   org: idOf('org'),
   key_id: z.string(),
   /** Id of the call or the video. */
   call: z.string(),
   amount_nano: nanos,
-  /** The amount is the price and no estimate. */
+  /** The amount is the price, not an estimate. */
   exact: z.boolean(),
 });
 export const grantedHold = z.object({
   /** Null: nothing limits this call, and nothing is held. */
   granted_nano: nanos.nullable(),
-  /** Less than was asked for: the call is alone with what is left, and must be kept within it. */
+  /** Less than requested: the call holds all that is left, and must stay within it. */
   capped: z.boolean(),
 });
 export type GrantedHold = z.infer<typeof grantedHold>;
@@ -166,7 +166,7 @@ export const settleHold = z.object({
   cost_nano: nanos,
 });
 
-/** What one instance holds for the orgs at one place, said again each `HOLD_RENEW_MS`: a hold that is not renewed ends. */
+/** Holds of one instance for the orgs at one place, renewed every `HOLD_RENEW_MS`: without renewal, a hold ends. */
 export const renewHolds = z.object({
   place: z
     .number()
@@ -194,7 +194,7 @@ export const settleHostHold = hostHold.extend({
   spent: z.boolean(),
 });
 
-/** What one host holds for the orgs at one place, as `renewHolds`. */
+/** Like `renewHolds`, for the holds of one host. */
 export const renewHostHolds = renewHolds.pick({ place: true }).extend({
   host: idOf('host'),
   holds: z.array(hostHold.omit({ host: true })).max(HOLDS_RENEWED_AT_ONCE_MAX),

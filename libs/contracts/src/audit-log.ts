@@ -5,11 +5,11 @@ import type { EventName } from './events.ts';
 import { listOf, listQuery } from './lists.ts';
 import { timeRange } from './usage.ts';
 
-/** Days that a line is kept: a year, and what an auditor needs after its end. */
+/** Days that a line is kept: a year, plus time to audit that year. */
 export const AUDIT_LOG_DAYS = 400;
 const FILTER_LENGTH_MAX = 128;
 
-/** The events that are lines of the audit log. `account.updated` is not: `org.updated` says the same and more. */
+/** The events in the audit log. `account.updated` is left out: `org.updated` says the same and more. */
 export const AUDITED_EVENTS = [
   ...(['org.created', 'org.updated', 'org.suspended', 'org.restored', 'org.removed'] as const),
   ...(['key.created', 'key.updated', 'key.rotated', 'key.revoked'] as const),
@@ -45,8 +45,8 @@ export type AuditEntry = z.infer<typeof auditEntry>;
 export const auditLog = listOf(auditEntry);
 
 export const auditLogQuery = listQuery.extend({
-  org: filter.describe('Only of this org, by its id; default: of all orgs for an operator, else of your own'),
-  actor: filter.describe('Only what this key did, by its id'),
+  org: filter.describe('Only this org, by its id; default: all orgs for an operator, else your own'),
+  actor: filter.describe('Only changes by this key, by its id'),
   type: auditType.optional().describe('Only this event, such as key.revoked'),
   from: timeRange.from.describe('From this moment on; default: the beginning'),
   to: timeRange.to,

@@ -13,7 +13,7 @@ test('an object of any content is taken as it is, and its entries are not read',
   expect(textOrObject().parse('text')).toBe('text');
 });
 
-test.each([[undefined], [null], [7], [[]]])('%j is no object', (value) => {
+test.each([[undefined], [null], [7], [[]]])('%j is not an object', (value) => {
   expect(anyObject().safeParse(value).success).toBe(false);
   expect(textOrObject().safeParse(value).success).toBe(false);
   expect(anyObject().safeParse('text').success).toBe(false);

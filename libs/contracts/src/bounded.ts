@@ -26,7 +26,7 @@ export function boundedList<E extends z.ZodType>(
     .meta({ type: 'array', items: jsonSchemaOf(element), minItems: min, maxItems: max });
 }
 
-/** A text, or a list of at most `max` elements; an issue names the element, which an issue of `z.union` does not. */
+/** A text, or a list of at most `max` elements; an issue names the element, unlike one of `z.union`. */
 export function textOrList<E extends z.ZodType>(
   element: E,
   bounds: Pick<Bounds, 'max'>,
@@ -44,7 +44,7 @@ export function textOrList<E extends z.ZodType>(
 
 const ANY_OBJECT = { type: 'object', propertyNames: { type: 'string' }, additionalProperties: {} } as const;
 
-/** An object of any content, which is not looked at: `z.record` takes a second for 500,000 entries. */
+/** An object with unchecked content: `z.record` takes a second for 500,000 entries. */
 export function anyObject(): z.ZodType<Record<string, unknown>> {
   return z
     .any()
@@ -103,7 +103,7 @@ function isWithin(length: number, { min = 0, max }: Bounds, what: string, ctx: z
   return false;
 }
 
-/** Whether every value is right; adds the first issue. */
+/** Whether every value is valid; adds the first issue. */
 function checkEach(
   entries: Iterable<[PropertyKey, unknown]>,
   schema: z.ZodType,
@@ -118,7 +118,7 @@ function checkEach(
   return true;
 }
 
-/** An issue that ends the check, as that of a wrong type does. */
+/** Adds an issue that ends the check, as a wrong type does. */
 function refuse(ctx: z.RefinementCtx, issue: Parameters<z.RefinementCtx['addIssue']>[0] & object): void {
   ctx.addIssue({ ...issue, continue: false });
 }

@@ -31,7 +31,7 @@ test.each([
   expect(() => partOf({ bytes }, { range, if_range: null })).toThrow(outside);
 });
 
-test('a range for another tag is for the whole content', () => {
+test('a range with another tag gets the whole content', () => {
   const range = { first: 0, last: 0 };
   expect(partOf({ bytes: 5, etag: '"a"' }, { range, if_range: '"a"' })).toEqual({ start: 0, end: 1 });
   expect(partOf({ bytes: 5, etag: '"a"' }, { range, if_range: '"b"' })).toBeNull();

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { ServiceError } from './errors.ts';
 
-/** As HTTP has it: from `first` to `last`, or the last `suffix` bytes. */
+/** As in HTTP: from `first` to `last`, or the last `suffix` bytes. */
 export const askedRange = z.union([
   z.object({ first: z.int().nonnegative(), last: z.int().nonnegative().nullable() }),
   z.object({ suffix: z.int().nonnegative() }),
@@ -14,7 +14,7 @@ export const contentPart = z.object({ start: z.int().nonnegative(), end: z.int()
 
 interface AskedPart {
   readonly range: AskedRange | null;
-  /** The range counts only while the content has this tag. */
+  /** The range applies only if the content has this tag. */
   readonly if_range: string | null;
 }
 
@@ -30,6 +30,6 @@ export function partOf(
   const start = 'suffix' in range ? Math.max(0, bytes - range.suffix) : range.first;
   const end = 'suffix' in range ? bytes : Math.min(bytes, (range.last ?? bytes - 1) + 1);
   if (start < end) return { start, end };
-  const message = `The range is outside the content, which has ${bytes} bytes. Use a smaller range.`;
+  const message = `The range is outside the content, which has ${bytes} bytes. Use one within it.`;
   throw new ServiceError('range_not_satisfiable', message, { details: { bytes } });
 }

@@ -8,7 +8,7 @@ export const CLIENT_REQUEST_ID_HEADER = 'X-Client-Request-Id';
 export const TRACEPARENT_HEADER = 'traceparent';
 
 export const TAGS_MAX = 16;
-/** Characters of an X-Client-Request-Id, as OpenAI has it. */
+/** Characters of an X-Client-Request-Id, as at OpenAI. */
 export const CLIENT_REQUEST_ID_LENGTH_MAX = 512;
 
 const TAG_NAME = '[A-Za-z0-9][A-Za-z0-9_.-]{0,63}';
@@ -19,9 +19,9 @@ const tagName = z
   .string()
   .regex(
     new RegExp(`^${TAG_NAME}$`),
-    'has at most 64 letters, digits, "_", "." or "-", and begins with a letter or digit',
+    'must be at most 64 letters, digits, "_", "." or "-", a letter or digit first',
   );
-const tagValue = storedText(z.string().regex(TAG_VALUE, 'has 1 to 128 characters, without commas'));
+const tagValue = storedText(z.string().regex(TAG_VALUE, 'must be 1 to 128 characters without commas'));
 
 /** Tags by name. On the bus, in records and in events they have this shape; stores keep `<name>:<value>`. */
 export const tags = boundedMap(tagValue, { max: TAGS_MAX, key: tagName }).describe(
@@ -33,7 +33,7 @@ export type Tags = z.infer<typeof tags>;
 export const callerContext = z.object({
   tags: tags.optional(),
   client_request_id: z.string().max(CLIENT_REQUEST_ID_LENGTH_MAX).optional(),
-  /** As W3C Trace Context has it: version, trace id, span id and flags. */
+  /** As in W3C Trace Context: version, trace id, span id and flags. */
   traceparent: z.string().optional(),
 });
 export type CallerContext = z.infer<typeof callerContext>;
@@ -41,7 +41,7 @@ export type CallerContext = z.infer<typeof callerContext>;
 /** Filter of Logs. */
 export const tagFilter = z
   .string()
-  .regex(new RegExp(`^${TAG_NAME}:[^,]{1,128}$`), 'is <name>:<value>, such as team:search')
+  .regex(new RegExp(`^${TAG_NAME}:[^,]{1,128}$`), 'must be <name>:<value>, like team:search')
   .describe('Only with this tag, as <name>:<value>');
 
 /** Grouping of Usage. */

@@ -3,36 +3,36 @@ import { z } from 'zod';
 import { listOf } from './lists.ts';
 import { type MODEL_TYPES, modelType } from './model-types.ts';
 
-const PRICE = 'a price as a plain decimal string, in dollars';
+const PRICE = 'must be a plain decimal string, in dollars';
 const listPrice = z.string().regex(/^\d{1,12}(\.\d{1,18})?$/, PRICE);
-/** A mark-up adds up to two digits before the point, and four behind it. */
+/** A mark-up adds up to two digits before the point, and four after it. */
 const ownPrice = z.string().regex(/^\d{1,14}(\.\d{1,22})?$/, PRICE);
 
 const MODEL_ID_PATTERN = /^[A-Za-z0-9._-]{1,64}\/[A-Za-z0-9._:@/-]{1,128}$/;
-export const modelId = z.string().regex(MODEL_ID_PATTERN, 'of the form <maker>/<model_name>');
+export const modelId = z.string().regex(MODEL_ID_PATTERN, 'must be <maker>/<model_name>');
 
 /** Dollars per unit. Which units a type takes is checked in `catalogModel`. */
 const pricingOf = (decimal: z.ZodString) =>
   z.strictObject({
-    input_token: decimal.optional().describe('Dollars for a token in'),
-    cached_input_token: decimal.optional().describe('Dollars for a token in that the maker had in its cache'),
+    input_token: decimal.optional().describe('Dollars per input token'),
+    cached_input_token: decimal.optional().describe('Dollars per input token that the maker had cached'),
     cache_write_input_token: decimal
       .optional()
-      .describe('Dollars for each input token that the maker stores in its cache on request'),
+      .describe('Dollars per input token that the maker caches on request'),
     cache_write_1h_input_token: decimal.optional().describe('The same, kept for an hour'),
-    output_token: decimal.optional().describe('Dollars for a token out'),
-    image: decimal.optional().describe('Dollars for an image'),
-    second: z.record(z.string(), decimal).optional().describe('Dollars for a second of video, by resolution'),
-    character: decimal.optional().describe('Dollars for a character spoken'),
-    minute: decimal.optional().describe('Dollars for a minute of audio'),
-    search: decimal.optional().describe('Dollars for a search'),
+    output_token: decimal.optional().describe('Dollars per output token'),
+    image: decimal.optional().describe('Dollars per image'),
+    second: z.record(z.string(), decimal).optional().describe('Dollars per second of video, by resolution'),
+    character: decimal.optional().describe('Dollars per spoken character'),
+    minute: decimal.optional().describe('Dollars per minute of audio'),
+    search: decimal.optional().describe('Dollars per search'),
   });
 const listPricing = pricingOf(listPrice);
 type Pricing = z.infer<typeof listPricing>;
 /** What the caller pays. */
 export const pricing = pricingOf(ownPrice);
 
-/** For each type, the sets of units of which one must be priced in full. */
+/** For each type: sets of units; one of them must be fully priced. */
 const PRICED_BY: Record<keyof typeof MODEL_TYPES, (keyof Pricing)[][]> = {
   language: [['input_token', 'output_token']],
   decision: [['input_token', 'output_token']],
@@ -50,7 +50,7 @@ const FIRST_BYTE_TIMEOUT_MS_DEFAULT = 60_000;
 export const upstream = z.strictObject({
   /** `openai-compatible`, `local`, or the name of a maker's adapter. */
   adapter: z.string().min(1),
-  /** Makers with a name of their own have a default; an OpenAI-compatible upstream could be anywhere. */
+  /** Named makers have a default; an OpenAI-compatible upstream could be anywhere. */
   base_url: z.url({ protocol: /^https?$/ }).optional(),
   /** The upstream's own name for the model. */
   model: z.string().min(1),
@@ -61,7 +61,7 @@ export const upstream = z.strictObject({
     .optional(),
   /** The whole attempt. */
   attempt_timeout_ms: z.int().min(10).max(600_000).default(ATTEMPT_TIMEOUT_MS_DEFAULT),
-  /** Of a video upstream: a start repeated with the same `Idempotency-Key` is the same job, so it may be repeated. */
+  /** For video: a start with the same `Idempotency-Key` is the same job, so a start may be retried. */
   idempotent_starts: z.boolean().optional(),
   /** Until the first byte of the answer's body. */
   first_byte_timeout_ms: z.int().min(10).max(600_000).default(FIRST_BYTE_TIMEOUT_MS_DEFAULT),
@@ -109,20 +109,20 @@ export const catalogFile = z.strictObject({ models: z.array(catalogModel) });
 
 /** One entry of GET /v1/models. */
 export const modelObject = z.object({
-  id: modelId.describe('What to give as `model`: <maker>/<model_name>'),
+  id: modelId.describe('Value for `model`: <maker>/<model_name>'),
   object: z.literal('model').describe('Always model'),
-  created: z.int().describe('When it came into the catalog, in seconds since 1970'),
+  created: z.int().describe('When the catalog was loaded, in seconds since 1970'),
   owned_by: z.string().describe('Its maker'),
-  name: z.string().describe('Its name, for people'),
+  name: z.string().describe('Its display name'),
   description: z.string().describe('What it is good for'),
   type: modelType.describe('Its type, which decides the endpoint and the unit charged'),
   endpoint: z.string().describe('The endpoint that serves it'),
   modalities: z
     .object({
-      input: z.array(z.string()).describe('What it takes: text, image, audio …'),
+      input: z.array(z.string()).describe('What it accepts: text, image, audio …'),
       output: z.array(z.string()).describe('What it produces'),
     })
-    .describe('What it takes and what it produces'),
+    .describe('What it accepts and produces'),
   context_length: z.int().nullable().describe('Maximum of input and output tokens together; null: unknown'),
   pricing: pricing.describe('Your prices: dollars for each unit, as decimal strings'),
   limits: z.record(z.string(), z.unknown()).describe('Limits of its own: sizes, voices, lengths …'),
@@ -131,7 +131,7 @@ export const modelObject = z.object({
   unavailable_reason: z
     .string()
     .nullable()
-    .describe('Why it cannot, with the variable to set; null when it can'),
+    .describe('Why it is unavailable, with the variable to set; else null'),
 });
 export type ModelObject = z.infer<typeof modelObject>;
 export const modelList = listOf(modelObject);

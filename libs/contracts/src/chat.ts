@@ -5,7 +5,7 @@ import { boundedList } from './bounded.ts';
 import { dollars } from './dollars.ts';
 import { modelChoice, modelRequest } from './model-choice.ts';
 
-/** Messages of a conversation: many times what the longest agent's history has. */
+/** Messages of a conversation: many times the longest history of an agent. */
 export const CHAT_MESSAGES_MAX = 10_000;
 export const CONTENT_PARTS_MAX = 2_000;
 export const CHAT_TOOLS_MAX = 1_024;
@@ -27,7 +27,7 @@ const chatMessage = z.looseObject({
     .describe('Text, or a list of parts'),
   tool_calls: boundedList(z.unknown(), { max: TOOL_CALLS_MAX })
     .nullish()
-    .describe('Of an assistant: the functions that it asked to have called'),
+    .describe('Of an assistant: the calls that it asked for'),
 });
 
 export const chatCompletionRequest = z
@@ -57,29 +57,29 @@ export const chatCompletionRequest = z
       .min(0)
       .max(2)
       .nullish()
-      .describe('How freely words are chosen; default: the model’s own'),
-    top_p: z.number().min(0).max(1).nullish().describe('Choose among the likeliest words of this share'),
+      .describe('How freely tokens are chosen; default: the model’s'),
+    top_p: z.number().min(0).max(1).nullish().describe('Share of the likeliest tokens to choose from'),
     n: z.int().min(1).max(128).nullish().meta({ description: 'Answers to make, each charged', default: 1 }),
-    max_tokens: z.int().positive().nullish().describe('The answer’s length at most, in tokens'),
+    max_tokens: z.int().positive().nullish().describe('Maximum tokens in the answer'),
     max_completion_tokens: z
       .int()
       .positive()
       .nullish()
-      .describe('As max_tokens, reasoning included: OpenAI’s newer name for it'),
+      .describe('Like max_tokens, reasoning included: OpenAI’s newer name'),
     stop: z
       .union([z.string(), boundedList(z.string(), { max: STOPS_MAX })])
       .nullish()
-      .describe('Texts at which the answer ends, without them'),
+      .describe('Texts that end the answer, which omits them'),
     tools: boundedList(
-      z.looseObject({ type: z.string().describe('function, or a kind that the maker has') }),
+      z.looseObject({ type: z.string().describe('function, or a type that the maker has') }),
       { max: CHAT_TOOLS_MAX },
     )
       .nullish()
-      .describe('Functions that the model may ask to have called'),
+      .describe('Functions that the model may call'),
     response_format: z
       .looseObject({ type: z.string().describe('text, json_object or json_schema') })
       .nullish()
-      .describe('The form of the answer: text, JSON, or JSON of a schema'),
+      .describe('Form of the answer: text, JSON, or JSON by a schema'),
   })
   .apply(modelRequest, {
     description:
@@ -115,11 +115,11 @@ export const chatCompletion = z.looseObject({
 
 const toolCallDelta = z.looseObject({
   index: z.int().optional().describe('Which call: its pieces have the same index'),
-  id: z.string().nullish().describe('Of the first piece: the id of the call, for its result'),
+  id: z.string().nullish().describe('In the first piece: the id of the call, for its result'),
   type: z.string().nullish().describe('function'),
   function: z
     .looseObject({
-      name: z.string().nullish().describe('Of the first piece: the function'),
+      name: z.string().nullish().describe('In the first piece: its name'),
       arguments: z.string().nullish().describe('More of its arguments, as JSON'),
     })
     .optional()
@@ -127,11 +127,11 @@ const toolCallDelta = z.looseObject({
 });
 
 export const chatDelta = z.looseObject({
-  role: z.string().nullish().describe('Of the first chunk: assistant'),
+  role: z.string().nullish().describe('In the first chunk: assistant'),
   content: z.string().nullish().describe('More text'),
   refusal: z.string().nullish().describe('More of a refusal'),
   reasoning_content: z.string().nullish().describe('More reasoning, where the model shows it'),
-  tool_calls: z.array(toolCallDelta).nullish().describe('Pieces of calls of functions'),
+  tool_calls: z.array(toolCallDelta).nullish().describe('Pieces of function calls'),
 });
 
 /** One event of a streamed chat; `data: [DONE]` follows the last one. */
@@ -148,6 +148,6 @@ export const chatCompletionChunk = z.looseObject({
         finish_reason: z.string().nullish().describe('In the last chunk of an answer: why it ended'),
       }),
     )
-    .describe('The answers; none in the chunk of the usage'),
+    .describe('The answers; none in the usage chunk'),
   usage: chatUsage.nullish().describe('In the last chunk: what was used, and its cost'),
 });

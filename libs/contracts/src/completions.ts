@@ -12,7 +12,7 @@ export const completionRequest = z
     ...modelChoice,
     prompt: z
       .union([z.string(), boundedList(z.string(), { min: 1, max: 1 })])
-      .describe('The text to answer; a list may have one text'),
+      .describe('The text to answer, or a list with one text'),
     ...{ stream, stream_options, temperature, top_p, n, max_tokens, stop },
     ...{
       max_completion_tokens: refusedField(NAMED_MAX_TOKENS),

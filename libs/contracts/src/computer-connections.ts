@@ -1,13 +1,13 @@
-// Connections into computers: what is said on the bus before their bytes flow, what goes into a terminal, and the
-// addresses under which a browser gets there.
+// Connections into computers: their heads on the bus, the input of a terminal, and the links through which a browser
+// connects.
 import { z } from 'zod';
 
 export const PORT_MAX = 65_535;
 const TERMINAL_SIZE_MAX = 1_000;
-/** Where noVNC answers once `start-desktop` has run in the standard image. */
+/** Port of noVNC once `start-desktop` has run in the standard image. */
 export const DESKTOP_PORT = 6080;
 const LINK_MINUTES_DEFAULT = 60;
-/** No longer than a computer runs by default. */
+/** The longest that a computer runs by default. */
 const LINK_MINUTES_MAX = 480;
 
 const origin = { request_id: z.string(), org: z.string(), id: z.string() };
@@ -18,7 +18,7 @@ export type HostPortHead = z.infer<typeof hostPortHead>;
 
 const terminalSide = z.int().min(1).max(TERMINAL_SIZE_MAX);
 
-/** Head of `computer-agent.v1.<hostId>.terminal`; its body is lines of `terminalInput`, the answer's is what is shown. */
+/** Head of `computer-agent.v1.<hostId>.terminal`; its body is lines of `terminalInput`, the answer's the output. */
 export const hostTerminalHead = z.object({ ...origin, cols: terminalSide, rows: terminalSide });
 export type HostTerminalHead = z.infer<typeof hostTerminalHead>;
 
@@ -29,11 +29,11 @@ export const terminalInput = z.union([
 ]);
 export type TerminalInput = z.infer<typeof terminalInput>;
 
-/** The end's meta of such a call. */
+/** Meta at the end of such a call. */
 export const hostTerminalEnd = z.object({ exit_code: z.int() });
 export type HostTerminalEnd = z.infer<typeof hostTerminalEnd>;
 
-/** A text message of a client's to its terminal. */
+/** A client's text message to its terminal. */
 export const terminalMessage = z.strictObject({
   type: z.literal('resize'),
   cols: terminalSide,
@@ -60,14 +60,14 @@ export const createLinkRequest = z
       .min(1)
       .max(LINK_MINUTES_MAX)
       .default(LINK_MINUTES_DEFAULT)
-      .describe('How long it may be used to connect'),
+      .describe('Minutes during which it can be opened'),
   })
   .meta({ examples: [{ port: 3000 }, { minutes: 5 }] });
 
 export const computerLink = z.object({
   object: z.literal('computer.link').describe('Always computer.link'),
   url: z.string().describe('The address; a terminal’s begins with ws'),
-  expires_at: z.iso.datetime().describe('Until when it may be used; it ends with its key at the latest'),
+  expires_at: z.iso.datetime().describe('When it expires, which is with its key at the latest'),
 });
 export type ComputerLink = z.infer<typeof computerLink>;
 

@@ -1,23 +1,23 @@
-// A computer's creation as a stream: the events that its caller gets, and how control and the host tell of it.
+// A computer's creation as a stream: the events that its caller gets, and how control and the host report it.
 //
 // On the bus the head of the answer names the computer, its body is a line of JSON for each step, a `creationProgress`, and
-// its end is the computer. Until the first line a refusal is the whole answer.
+// its end is the computer. Before the first line, a refusal is the whole answer.
 import { z } from 'zod';
 import { computerObject } from './computers.ts';
 import { creationProgress } from './creation-progress.ts';
 import { errorBody } from './errors.ts';
 import { idOf } from './ids.ts';
 
-/** Server-sent events of `stream: true`, named by their type. Exactly one `computer` or `error` comes, last. */
+/** Server-sent events of `stream: true`, named by their type. Exactly one `computer` or `error` is sent, last. */
 export const creationEvent = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('progress'),
-    computer_id: idOf('computer').describe('Of the computer that is being created'),
+    computer_id: idOf('computer').describe('Id of the computer being created'),
     progress: creationProgress.describe('How far it is'),
   }),
   z.object({
     type: z.literal('computer'),
-    computer: computerObject.describe('As it is answered without a stream'),
+    computer: computerObject.describe('The answer without a stream'),
   }),
   z.object({ type: z.literal('error'), error: errorBody.shape.error }),
 ]);

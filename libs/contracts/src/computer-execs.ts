@@ -1,5 +1,5 @@
-// Commands in computers: request and result, the events of a streamed command, the state of a command that continues without a client, and
-// the heads of requests to a host.
+// Commands in computers: request and result, the events of a streamed command, the state of a command that continues
+// without a client, and the heads of requests to a host.
 import { z } from 'zod';
 import { boundedMap } from './bounded.ts';
 import { errorBody, errorCode } from './errors.ts';
@@ -28,7 +28,7 @@ export const execRequest = z
         maxLength: COMMAND_BYTES_MAX,
       }),
     timeout: z.int().min(1).optional().meta({
-      description: 'Seconds after which the command is stopped, at most as GET /v1/computers/options says',
+      description: 'Seconds after which the command is stopped; GET /v1/computers/options has the maximum',
       default: COMMAND_TIMEOUT_S_DEFAULT,
     }),
     cwd: z
@@ -40,16 +40,16 @@ export const execRequest = z
       .describe('The folder it runs in; default /workspace'),
     env: boundedMap(z.string(), { max: ENV_ENTRIES_MAX, key: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/) })
       .optional()
-      .describe(`Further variables of its environment, at most ${ENV_ENTRIES_MAX}`),
+      .describe(`More environment variables, at most ${ENV_ENTRIES_MAX}`),
     stdin: z
       .string()
       .refine(bytesWithin(STDIN_BYTES_MAX), `is over ${STDIN_BYTES_MAX} bytes`)
       .optional()
-      .describe(`What it reads, at most ${STDIN_BYTES_MAX} bytes; default: nothing`),
+      .describe(`Its standard input, at most ${STDIN_BYTES_MAX} bytes; default: none`),
     stream: z
       .boolean()
       .optional()
-      .describe('true: its output comes as server-sent events while it runs, without a limit')
+      .describe('true: sends its output as server-sent events while it runs, without a limit')
       .meta({ default: false }),
     on_disconnect: z.enum(['kill', 'continue']).optional().meta({
       description:
@@ -62,7 +62,7 @@ export const execRequest = z
 export type ExecRequest = z.infer<typeof execRequest>;
 
 export const execResult = z.object({
-  stdout: z.string().describe('What it wrote, standard error merged in'),
+  stdout: z.string().describe('Its output, standard error included'),
   stderr: z.literal('').describe('Always empty'),
   exit_code: z.int().describe('0: it succeeded'),
   duration_ms: z.int().describe('Milliseconds that it ran'),
@@ -73,7 +73,7 @@ export const execResult = z.object({
 });
 export type ExecResult = z.infer<typeof execResult>;
 
-/** Server-sent events of `stream: true`, named by their type. Exactly one `exit` or `error` comes, last. */
+/** Server-sent events of `stream: true`, named by their type. Exactly one `exit` or `error` is sent, last. */
 export const execEvent = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('started'),
@@ -83,8 +83,8 @@ export const execEvent = z.discriminatedUnion('type', [
     type: z.literal('output'),
     data: z
       .string()
-      .describe('What it wrote, standard error merged in: the bytes of all events make the output'),
-    encoding: z.enum(['utf-8', 'base64']).describe('base64: these bytes are no text'),
+      .describe('Part of its output, standard error included: the bytes of all events make the whole'),
+    encoding: z.enum(['utf-8', 'base64']).describe('base64: the bytes are not text'),
   }),
   z.object({
     type: z.literal('exit'),
@@ -100,15 +100,15 @@ export const execObject = z.object({
   id: z.string().describe('The id of the request that started it (X-Request-Id)'),
   object: z.literal('exec').describe('Always exec'),
   status: z.enum(['running', 'finished']).describe('Whether its end is known'),
-  result: execResult.nullable().describe('What it wrote, the first of it, and its exit code; null: none yet'),
+  result: execResult.nullable().describe('The start of its output, and its exit code; null: none yet'),
   error: z
     .object({
-      code: errorCode.describe('As of POST …/exec'),
+      code: errorCode.describe('As in POST …/exec'),
       message: z.string().describe('For people; it may change'),
-      details: z.record(z.string(), z.unknown()).optional().describe('More, by the code'),
+      details: z.record(z.string(), z.unknown()).optional().describe('Depends on `code`'),
     })
     .nullable()
-    .describe('Why it has no result, where it ended without one: its timeout, for instance'),
+    .describe('Why it ended without a result, such as a timeout; else null'),
 });
 export type ExecObject = z.infer<typeof execObject>;
 
@@ -120,11 +120,11 @@ export type ExecList = z.infer<typeof execList>;
 export const hostExecHead = z.object({ request_id: z.string(), org: z.string(), id: z.string() });
 export type HostExecHead = z.infer<typeof hostExecHead>;
 
-/** The end's meta of such a call. */
+/** Meta at the end of such a call. */
 export const hostExecEnd = execResult.pick({ exit_code: true, duration_ms: true, truncated: true });
 export type HostExecEnd = z.infer<typeof hostExecEnd>;
 
-/** What the host operation `exec` takes. `resume`: the command was asked for before under this request id; only its result is wanted. */
+/** Request of the host operation `exec`. `resume`: the command was sent before with this request id; get its result. */
 export const hostExecRequest = z.object({
   id: z.string(),
   org: z.string(),
@@ -133,7 +133,7 @@ export const hostExecRequest = z.object({
 });
 export type HostExecRequest = z.infer<typeof hostExecRequest>;
 
-/** Whether a command goes on when its caller goes away. */
+/** Whether a command continues without its caller. */
 export function outlivesCaller({ on_disconnect }: ExecRequest): boolean {
   return on_disconnect === 'continue';
 }

@@ -1,4 +1,4 @@
-// What a computer may be and what its minute costs: the platform's own settings, read from the environment by control
+// Limits of a computer and the price of its minute: the platform's own settings, read from the environment by control
 // (which checks requests and answers GET /v1/computers/options) and by every agent (which enforces them).
 import { z } from 'zod';
 import { COMMAND_TIMEOUT_S_DEFAULT } from './computer-execs.ts';
@@ -12,7 +12,7 @@ const MEMORY_MB_MIN = 512;
 const MEMORY_MB_STEP = 256;
 const MEMORY_MB_DEFAULT = 1_024;
 export const MEMORY_MB_PER_GB = 1_024;
-/** How long a host has for a creation: a foreign image may have to be pulled first, which gets 300 s. */
+/** Time limit of a host for a creation, including 300 s to pull a foreign image. */
 export const HOST_CREATE_TIMEOUT_MS = 330_000;
 
 export const MINUTE_MS = 60_000;
@@ -25,7 +25,7 @@ const TIMED_STOP_MINUTES_MIN = 0.001;
 const rate = (dollars: string) =>
   z
     .string()
-    .regex(/^\d{1,6}(\.\d{1,18})?$/, 'dollars as a plain decimal')
+    .regex(/^\d{1,6}(\.\d{1,18})?$/, 'must be a plain decimal')
     .default(dollars);
 
 const cpuCeiling = z.coerce.number().min(CPU_MIN).max(256).multipleOf(CPU_STEP);
@@ -57,7 +57,7 @@ export const computerLimitsEnv = z.object({
     .default(3_600),
   /** Computers of one org, stopped ones included. */
   SWITCHYARD_MAX_COMPUTERS: z.coerce.number().int().min(0).max(1_000).default(10),
-  /** Dollars for a minute of any computer, and for each core, GiB of memory and GB of disk of it. */
+  /** Dollars per minute: for any computer, and for each core, GiB of memory and GB of disk. */
   SWITCHYARD_PRICE_PER_MINUTE: rate('0.0001'),
   SWITCHYARD_PRICE_PER_VCPU_MINUTE: rate('0.0008'),
   SWITCHYARD_PRICE_PER_GB_MEMORY_MINUTE: rate('0.0001'),
@@ -69,8 +69,8 @@ export const computerLimitsEnv = z.object({
 const range = z.object({
   min: z.number().describe('The smallest'),
   max: z.number().describe('The largest'),
-  step: z.number().describe('It must be a multiple of this'),
-  default: z.number().describe('What it is where none is asked for'),
+  step: z.number().describe('Values are multiples of this'),
+  default: z.number().describe('Value when none is requested'),
 });
 
 /** The answer of GET /v1/computers/options. */
@@ -83,7 +83,7 @@ export const computerOptions = z.object({
   images: z
     .array(
       z.object({
-        id: z.string().describe('What to give as `image`'),
+        id: z.string().describe('Value for `image`'),
         name: z.string().describe('What is in it'),
       }),
     )
@@ -98,14 +98,14 @@ export const computerOptions = z.object({
   max_computers: z.int().describe('Computers of one org, stopped ones included'),
   pricing: z
     .object({
-      per_minute: z.number().describe('Dollars for a minute of any computer'),
-      per_vcpu_minute: z.number().describe('Dollars for each core of it'),
-      per_gb_memory_minute: z.number().describe('Dollars for each GiB of memory of it'),
-      per_gb_disk_minute: z.number().describe('Dollars for each GB of disk of it'),
+      per_minute: z.number().describe('Dollars per minute of any computer'),
+      per_vcpu_minute: z.number().describe('Dollars per core and minute'),
+      per_gb_memory_minute: z.number().describe('Dollars per GiB of memory and minute'),
+      per_gb_disk_minute: z.number().describe('Dollars per GB of disk and minute'),
       disk_gb: z.number().describe('GB of disk that are counted'),
       currency: z.string().describe('Always USD'),
     })
-    .describe('What a running minute costs; a stopped one costs nothing'),
+    .describe('Price of a running minute; stopped time costs nothing'),
 });
 export type ComputerOptions = z.infer<typeof computerOptions>;
 
@@ -116,7 +116,7 @@ export interface TimedStops {
 }
 
 export interface ComputerLimits extends TimedStops {
-  /** A fraction of a minute, set for tests, shows its ceiling. */
+  /** A fraction of a minute, set for tests, is rounded up. */
   readonly options: Omit<ComputerOptions, 'pricing'>;
   readonly diskGb: number;
   readonly rates: ComputerRates;

@@ -1,31 +1,28 @@
-// What a computer uses at this moment, as its kernel counts it.
+// Current resource use of a computer, as its kernel counts it.
 import { z } from 'zod';
 
 export const computerMetrics = z.object({
   object: z.literal('computer_metrics').describe('Always computer_metrics'),
   measured_at: z.iso.datetime().describe('When'),
   cpu: z.object({
-    seconds: z.number().describe('Seconds of one core that it has used since its start'),
-    cores_used: z.number().describe('Cores in use, over a tenth of a second'),
+    seconds: z.number().describe('CPU seconds used since its start'),
+    cores_used: z.number().describe('Cores in use, averaged over 0.1 s'),
     cores_max: z
       .number()
       .nullable()
-      .describe('Cores that it may use now, less while it computes beside others; null: all of its host'),
+      .describe('Cores that it may use now, fewer while others compute too; null: all of its host'),
   }),
   memory: z.object({
     bytes: z.int().describe('In use, without what the kernel can drop at once (inactive file cache)'),
     bytes_max: z
       .int()
       .nullable()
-      .describe('Over this its largest process is ended; null: no limit of its own'),
+      .describe('Above it, the largest process is killed; null: no limit of its own'),
   }),
   disk: z.object({
-    workspace_bytes: z
-      .int()
-      .nullable()
-      .describe('Bytes that /workspace takes; null: it was too much to count'),
+    workspace_bytes: z.int().nullable().describe('Bytes used by /workspace; null: counting took too long'),
     workspace_bytes_max: z.int().nullable().describe('Bytes that it may take; null: no limit of its own'),
-    measured_at: z.iso.datetime().describe('When: it is counted again after half a minute at the earliest'),
+    measured_at: z.iso.datetime().describe('When it was counted; a count may be up to 30 s old'),
   }),
   network: z.object({
     received_bytes: z.int().describe('Since its start'),
@@ -33,7 +30,7 @@ export const computerMetrics = z.object({
   }),
   processes: z.object({
     count: z.int().describe('Processes and threads, those of its init included'),
-    count_max: z.int().nullable().describe('As many as it may have; null: no limit of its own'),
+    count_max: z.int().nullable().describe('The maximum; null: no limit of its own'),
   }),
 });
 export type ComputerMetrics = z.infer<typeof computerMetrics>;

@@ -4,9 +4,9 @@ import { MEMORY_MB_PER_GB, MINUTE_MS } from './computer-limits.ts';
 import type { ComputerPlacement, ComputerRecord, ComputerRun } from './computer-record.ts';
 import { type Event, eventIds, makeEvent } from './events.ts';
 
-/** Minutes of a run that are held ahead of the charged ones, where something limits what its org or key may spend. */
+/** Minutes of a run that are held ahead of the charged ones, if its org or key has a limit. */
 export const MINUTES_AHEAD = 10;
-/** A computer may begin so many runs at once, and one more in each RUN_EVERY_MS of its life. */
+/** A computer may begin this many runs at once, and one more in each RUN_EVERY_MS of its life. */
 const RUNS_AT_ONCE = 100;
 export const RUN_EVERY_MS = 10_000;
 
@@ -15,12 +15,12 @@ export function mayBegin(run: number, livedMs: number): boolean {
   return run <= RUNS_AT_ONCE + Math.max(0, livedMs) / RUN_EVERY_MS;
 }
 
-/** Minutes that are over after so many billable milliseconds of a run: each is charged when it ends. */
+/** Minutes that are over after this billable time of a run: each is charged when it ends. */
 export function completedMinutes(elapsedMs: number): number {
   return Math.floor(elapsedMs / MINUTE_MS);
 }
 
-/** Minutes that a run which ends now has begun: all are charged in full, and a run has at least one. */
+/** Minutes begun by a run that ends now: all are charged in full, and a run has at least one. */
 export function startedMinutes(elapsedMs: number): number {
   return Math.max(1, Math.ceil(elapsedMs / MINUTE_MS));
 }

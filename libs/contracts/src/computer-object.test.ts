@@ -89,7 +89,7 @@ describe('a record', () => {
     });
   });
 
-  test('with an idle time of its own stops by that; another has the one of its host, in whole minutes', () => {
+  test('with its own idle time stops by that; another uses that of its host, in whole minutes', () => {
     expect(shown({ idle_stop_minutes: 1 })).toMatchObject({
       idle_stop_minutes: 1,
       stops_at: '2026-11-21T12:02:00.000Z',
@@ -102,7 +102,7 @@ describe('a record', () => {
     });
   });
 
-  test('of a silent host is unreachable, whatever it says', () => {
+  test('of a silent host is unreachable, in any state', () => {
     expect(toComputerObject(record, { ...view, hostSilent: true })).toMatchObject({
       status: 'unreachable',
       stops_at: null,
@@ -123,7 +123,7 @@ describe('minutes', () => {
     expect(startedMinutes(elapsed)).toBe(started);
   });
 
-  test('one has a line for each part of its price', () => {
+  test('have a line for each part of the price', () => {
     expect(minuteLines(record)).toEqual([
       { unit: 'minute', quantity: 1, rate: '0.1' },
       { unit: 'vcpu_minute', quantity: 0.25, rate: '0.2' },

@@ -1,4 +1,4 @@
-// The record of a computer in the KV bucket `computers`, its run, and the places under the cap of its org.
+// The record of a computer in the KV bucket `computers`, its run, and the slots under the cap of its org.
 import { z } from 'zod';
 import { type ComputerSpec, computerSpec, stopReason } from './computers.ts';
 import { creationProgress } from './creation-progress.ts';
@@ -15,14 +15,14 @@ export const computerRates = z.object({
 });
 export type ComputerRates = z.infer<typeof computerRates>;
 
-/** The run of a computer that is on: recorded before its container starts, so that no minute can be lost. */
+/** The current run of a computer: recorded before its container starts, so that no minute can be lost. */
 export const computerRun = z.object({
   /** 1 for the first start, then one more each time: part of the ids of the minutes' events. */
   number: z.int().positive(),
   started_at: z.iso.datetime(),
   /** Minutes of this run whose event is published already. */
   minutes_charged: z.int().nonnegative(),
-  /** Billable milliseconds of the run up to `anchored_at`: where an agent that restarts goes on counting. */
+  /** Billable milliseconds of the run up to `anchored_at`: where a restarted agent continues counting. */
   anchored_ms: z.int().nonnegative(),
   anchored_at: z.iso.datetime(),
 });
@@ -30,8 +30,8 @@ export type ComputerRun = z.infer<typeof computerRun>;
 
 /**
  * `creating`: the slot is taken, the container may be starting; hidden from clients except while its image is pulled.
- * `starting`, `stopping`: the container and its run are recorded, the change is not proven yet; a restarted agent takes
- * the first back and finishes the second. `deleting`: the container and files are going; the record goes last.
+ * `starting`, `stopping`: the container and its run are recorded, the change is not confirmed yet; a restarted agent
+ * reverts the first and finishes the second. `deleting`: container and files are removed; the record goes last.
  */
 export const COMPUTER_STATES = [
   'creating',
@@ -65,13 +65,13 @@ export const computerRecord = z.object({
   run: computerRun.nullable(),
   /** Runs so far; the next one is one more. */
   runs: z.int().nonnegative(),
-  /** Minutes and nano-dollars of all runs, whose events are published. */
+  /** Minutes and nano-dollars of all runs whose events are published. */
   minutes: z.int().nonnegative(),
   cost_nano: nanos,
   /** End of the last command, or the start if there was none; null while a command runs or the computer is off. */
   last_activity_at: z.iso.datetime().nullable(),
   error: z.string().nullable(),
-  /** How far its creation is, once its image is being pulled; null before that, after it, and where nothing is pulled. */
+  /** Progress of the creation, from the pull of its image on; otherwise null. */
   progress: creationProgress.nullable(),
 });
 export type ComputerRecord = z.infer<typeof computerRecord>;
@@ -80,7 +80,7 @@ export type ComputerRecord = z.infer<typeof computerRecord>;
 type NewComputer = ComputerSpec &
   Pick<ComputerRecord, 'id' | 'org' | 'key_id' | 'host' | 'rates' | 'markup_percent' | 'created_at'>;
 
-/** A record as it is made: before its host has heard of it. */
+/** A new record, before its host knows of it. */
 export function newComputerRecord(computer: NewComputer): ComputerRecord {
   return {
     ...computer,

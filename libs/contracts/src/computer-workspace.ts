@@ -1,12 +1,12 @@
 // Files of a computer's /workspace, read and written directly, or copied from a stored file: the HTTP shapes, and the heads
-// by which a host is asked.
+// of requests to a host.
 import { z } from 'zod';
 import { askedRange, contentPart } from './byte-range.ts';
 
-/** Where files of a computer go: the folder that outlives its stops. */
+/** The folder for a computer's files, which is kept when it stops. */
 export const WORKSPACE = '/workspace';
 export const UPLOAD_PATH_BYTES_MAX = 4_096;
-/** Entries of a folder that are listed at most. */
+/** Maximum entries listed of a folder. */
 export const FOLDER_ENTRIES_MAX = 10_000;
 
 export const uploadRequest = z
@@ -18,13 +18,13 @@ export const uploadRequest = z
       .max(UPLOAD_PATH_BYTES_MAX)
       .optional()
       .describe(
-        'Where to, in /workspace: absolute, or from there; with a slash at its end, the folder. Folders are made as needed. Default: the file’s name in /workspace',
+        'Target in /workspace: absolute or relative; with a slash at its end, the folder. Folders are created as needed. Default: the file’s name in /workspace',
       ),
   })
   .meta({ examples: [{ file: 'file_abc', path: 'data/cities.csv' }] });
 
 export const uploadResult = z.object({
-  path: z.string().describe('Where it is now, from the root of the computer'),
+  path: z.string().describe('Its absolute path in the computer'),
   bytes: z.int().nonnegative().describe('Its length'),
 });
 
@@ -46,7 +46,7 @@ export const workspaceQuery = z.strictObject({
     .string()
     .max(UPLOAD_PATH_BYTES_MAX)
     .default('')
-    .describe('In /workspace: absolute, or from there. Links are not followed. Default: /workspace itself'),
+    .describe('In /workspace: absolute or relative. Links are not followed. Default: /workspace itself'),
 });
 
 export const workspaceWriteQuery = z.strictObject({
@@ -55,7 +55,7 @@ export const workspaceWriteQuery = z.strictObject({
     .min(1)
     .max(UPLOAD_PATH_BYTES_MAX)
     .describe(
-      'The file, in /workspace: absolute, or from there. Folders are made as needed; links are not followed',
+      'The file in /workspace: absolute or relative. Folders are created as needed; links are not followed',
     ),
 });
 
@@ -64,28 +64,26 @@ export const workspaceDeleteQuery = z.strictObject({
     .string()
     .min(1)
     .max(UPLOAD_PATH_BYTES_MAX)
-    .describe('In /workspace: absolute, or from there. A link is removed itself, never what it points to'),
+    .describe('In /workspace: absolute or relative. A link is removed itself, never its target'),
   recursive: z
     .enum(['true', 'false'])
     .optional()
-    .describe('true: a folder goes with all that is in it; else only an empty one does'),
+    .describe('true: removes a folder with its contents; else only an empty one'),
 });
 
 export const workspaceEntry = z.object({
   name: z.string().describe('Its name in the folder'),
   type: z.enum(['file', 'folder', 'link', 'other']).describe('other: a pipe, a socket, a device'),
   bytes: z.int().nonnegative().describe('Its length'),
-  modified_at: z.iso.datetime().describe('When it was changed last'),
+  modified_at: z.iso.datetime().describe('When it was last changed'),
 });
 export type WorkspaceEntry = z.infer<typeof workspaceEntry>;
 
 export const workspaceFolder = z.object({
   object: z.literal('folder').describe('Always folder'),
-  path: z.string().describe('Where it is, from the root of the computer'),
+  path: z.string().describe('Its absolute path in the computer'),
   entries: z.array(workspaceEntry).describe('What is in it, by name'),
-  has_more: z
-    .boolean()
-    .describe(`Whether it has over ${FOLDER_ENTRIES_MAX} entries, of which these are some`),
+  has_more: z.boolean().describe(`Whether it has over ${FOLDER_ENTRIES_MAX} entries, not all listed here`),
 });
 export type WorkspaceFolder = z.infer<typeof workspaceFolder>;
 
@@ -95,7 +93,7 @@ export const workspaceWritten = uploadResult.extend({
 export type WorkspaceWritten = z.infer<typeof workspaceWritten>;
 
 export const workspaceDeleted = z.object({
-  path: z.string().describe('What is gone, from the root of the computer'),
+  path: z.string().describe('Absolute path of what was deleted'),
   deleted: z.literal(true).describe('Always true'),
 });
 
@@ -106,7 +104,7 @@ export const hostFileReadHead = z.object({
   id: z.string(),
   path: z.string(),
   range: askedRange.nullable(),
-  /** The range counts only while the file has this tag. */
+  /** The range applies only if the file has this tag. */
   if_range: z.string().nullable(),
 });
 export type HostFileReadHead = z.infer<typeof hostFileReadHead>;
@@ -117,7 +115,7 @@ export const hostFileReadReply = z.discriminatedUnion('kind', [
     name: z.string(),
     bytes: z.int().nonnegative(),
     modified_at: z.iso.datetime(),
-    /** Another one when the file has changed. */
+    /** Changes with the file. */
     etag: z.string(),
     /** The part that follows; null: all. */
     part: contentPart.nullable(),
@@ -132,9 +130,9 @@ export const hostFileWriteHead = z.object({
   org: z.string(),
   id: z.string(),
   path: z.string(),
-  /** Null: not known before. */
+  /** Null: unknown. */
   bytes: z.int().nonnegative().nullable(),
-  /** Tags of which the file that is replaced must have one, and must have none; lists as in the headers. */
+  /** Lists of tags, as in the headers: the replaced file must have one of the first, none of the second. */
   if_match: z.string().nullable(),
   if_none_match: z.string().nullable(),
 });

@@ -35,15 +35,13 @@ export const createComputerRequest = z
       .min(1)
       .max(COMPUTER_NAME_LENGTH_MAX)
       .optional()
-      .describe('A label of yours; default: a generated name'),
+      .describe('Your label; default: a generated name'),
     image: z
       .string()
       .min(1)
       .max(512)
       .optional()
-      .describe(
-        'An image of a public registry, in which commands need bash or sh; default: the standard image',
-      ),
+      .describe('An image of a public registry; commands need bash or sh in it. Default: the standard image'),
     cpu: z
       .number()
       .optional()
@@ -73,7 +71,7 @@ export type CreateComputerRequest = z.infer<typeof createComputerRequest>;
 
 /**
  * What a computer is: the fields of its request, with the defaults filled in. The record keeps all of them, so that a
- * further optional field of the request reaches the agent without another declaration.
+ * new optional field of the request reaches the agent without another declaration.
  */
 export const computerSpec = createComputerRequest.omit({ stream: true }).extend({
   name: z.string(),
@@ -111,15 +109,13 @@ export const computerObject = z.object({
     .nullable()
     .describe('When it will stop by itself if nothing happens; null when stopped'),
   error: z.string().nullable().describe('Why, when status is `error`'),
-  progress: creationProgress
-    .optional()
-    .describe('How far it is, while status is `creating`; else it is not there'),
+  progress: creationProgress.optional().describe('Progress while status is `creating`; otherwise absent'),
 });
 export type ComputerObject = z.infer<typeof computerObject>;
 export const computerList = listOf(computerObject);
 
 export const deletedComputer = z.object({
-  id: z.string().describe('Id of the computer that is gone'),
+  id: z.string().describe('Id of the deleted computer'),
   object: z.literal('computer').describe('Always computer'),
   deleted: z.literal(true).describe('Always true'),
 });

@@ -1,33 +1,33 @@
-// How far the creation of a computer is whose image has to be pulled: in its record, and in the events of a streamed one.
+// Progress of the creation of a computer whose image must be pulled: in its record, and in a stream's events.
 import { z } from 'zod';
 
-/** In this order; those that need not be are left out. */
+/** In this order; unneeded ones are left out. */
 const CREATION_PHASES = ['looking_up', 'pulling', 'extracting', 'starting'] as const;
 
 export const creationProgress = z.object({
   phase: z
     .enum(CREATION_PHASES)
     .describe(
-      'looking_up: its registry is asked for the image; pulling: layers come; extracting: all have come and the rest is unpacked; starting: the image is there',
+      'looking_up: the registry is asked for the image; pulling: layers download; extracting: the rest is unpacked; starting: the image is ready',
     ),
   percent: z
     .int()
     .min(0)
     .max(100)
     .describe(
-      'How much of the image is there: a layer that has come and is not unpacked counts half. It never goes down; an estimate until the size of all layers is known',
+      'Share of the image that is ready: a downloaded layer counts half until it is unpacked. Never falls; an estimate until the size of all layers is known',
     ),
-  bytes_done: z.int().nonnegative().describe('Bytes that have come, packed as the registry has them'),
+  bytes_done: z.int().nonnegative().describe('Bytes downloaded, compressed as in the registry'),
   bytes_total: z
     .int()
     .nonnegative()
-    .describe('Bytes of the layers whose size is known, which all are by the time that the last one comes'),
-  layers_done: z.int().nonnegative().describe('Layers that are unpacked, or were there already'),
+    .describe('Bytes of the layers whose size is known; all are when the last one arrives'),
+  layers_done: z.int().nonnegative().describe('Layers that are unpacked or were present'),
   layers_total: z.int().nonnegative().describe('Layers of the image; 0: not known yet, or nothing to pull'),
 });
 export type CreationProgress = z.infer<typeof creationProgress>;
 
-/** Of an image that is there without any pull. */
+/** For an image that needs no pull. */
 export const NOTHING_TO_PULL: CreationProgress = {
   phase: 'starting',
   percent: 100,

@@ -30,7 +30,7 @@ const mapped = z
   .transform((options) => Object.entries(options).map(([name, said]) => ({ name, description: said })));
 const options = z.union([listed, mapped]).nullish();
 
-/** Its options as a list; `description` is null where nothing is said about one. */
+/** Returns the options as a list; `description` is null for an option without one. */
 export const decisionQuestion = z
   .looseObject({
     type: z.enum(['boolean', 'choice', 'score']),

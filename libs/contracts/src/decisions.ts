@@ -20,11 +20,11 @@ const options = z
     maxProperties: DECISION_OPTIONS_MAX,
   });
 
-/** Further options of the model (the choices of a choice question) stand in the same object. */
+/** Further options of the model (the choices of a choice question) are in the same object. */
 const question = z.looseObject({
   type: z
     .enum(['boolean', 'choice', 'score'])
-    .describe('boolean: is it so; choice: which of them; score: how far up a ladder of levels'),
+    .describe('boolean: yes or no; choice: one of the options; score: a level on a scale'),
   instructions: z.string().min(1).describe('What is asked'),
   criteria: options,
   choices: options,
@@ -37,7 +37,7 @@ export const decisionsRequest = z
     ...modelChoice,
     state: textOrObject().describe('The situation, as text or as a JSON object'),
     questions: boundedMap(question, { min: 1, max: DECISION_QUESTIONS_MAX, key: z.string().min(1) }).describe(
-      'Question name -> question. The options of a choice and the levels of a score (low to high) stand in its ' +
+      'Question name -> question. The options of a choice and the levels of a score (low to high) are in its ' +
         '`criteria`, a list or a map of name -> description',
     ),
   })
@@ -59,7 +59,7 @@ const probability = z.number().min(0).max(1);
 const probabilities = z
   .record(z.string(), probability)
   .describe('Of every option or level; they add up to 1');
-const likeliest = probability.describe('Of the answer given, the likeliest');
+const likeliest = probability.describe('Probability of the answer given');
 
 export const decisionAnswer = z.discriminatedUnion('type', [
   z.looseObject({

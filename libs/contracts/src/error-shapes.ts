@@ -32,10 +32,10 @@ export const anthropicErrorBody = z.object({
   error: z
     .object({
       type: z.string().describe('The coarse family, as Anthropic’s clients know it'),
-      code: errorCode.describe('What programs go by: the contract'),
+      code: errorCode.describe('For programs; it does not change'),
       message: z.string().describe('For people; it may change'),
-      param: z.string().nullable().describe('The field that is at fault, where one is'),
-      details: z.record(z.string(), z.unknown()).optional().describe('More, by the code'),
+      param: z.string().nullable().describe('The field at fault, if any'),
+      details: z.record(z.string(), z.unknown()).optional().describe('Depends on `code`'),
     })
     .describe('What went wrong'),
   request_id: z.string().describe('Names the request in Logs'),

@@ -1,5 +1,5 @@
 // Every error a caller can meet, once. `code` is the contract; messages are for people. docs/errors.md lists this
-// table and a test holds the two together.
+// table and a test keeps them the same.
 import { z } from 'zod';
 
 interface ErrorKind {
@@ -10,7 +10,7 @@ interface ErrorKind {
   readonly meaning: string;
   /**
    * What `x-should-retry` says where it matters: official clients repeat 408, 409, 429 and 5xx by themselves, so
-   * `false` stands wherever a repeat would do harm or no good.
+   * `false` stands where a retry would do harm or no good.
    */
   readonly retry?: boolean;
 }
@@ -301,16 +301,16 @@ export function errorKind(code: ErrorCode): ErrorKind {
 
 export const errorCode = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]);
 
-/** Where a key says nothing better, HTTP answers look like this; an OpenAI client shows it as its own error. */
+/** HTTP body of an error outside /v1/messages; an OpenAI client shows it as its own error. */
 export const errorBody = z.object({
   error: z
     .object({
       type: z.string().describe('The coarse family, as OpenAI’s clients know it'),
-      code: errorCode.describe('What programs go by: the contract'),
+      code: errorCode.describe('For programs; it does not change'),
       message: z.string().describe('For people; it may change'),
-      param: z.string().nullable().describe('The field that is at fault, where one is'),
+      param: z.string().nullable().describe('The field at fault, if any'),
       request_id: z.string().describe('Names the request in Logs'),
-      details: z.record(z.string(), z.unknown()).optional().describe('More, by the code'),
+      details: z.record(z.string(), z.unknown()).optional().describe('Depends on `code`'),
     })
     .describe('What went wrong'),
 });
@@ -371,7 +371,7 @@ export const wireError = z.object({
 });
 export type WireError = z.infer<typeof wireError>;
 
-/** Characters of a message and of a param on the bus, whose messages are bounded: callers choose what some of them repeat. */
+/** Maximum characters of a message and a param on the bus: some repeat text that a caller chose. */
 const MESSAGE_LENGTH_MAX = 4_000;
 const PARAM_LENGTH_MAX = 512;
 

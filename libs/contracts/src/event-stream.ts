@@ -23,7 +23,7 @@ export const eventStreamQuery = z.strictObject({
   computer: idOf('computer').optional().describe('Only events of this computer'),
   since: z
     .string()
-    .regex(EVENT_POSITION, 'is an id of this stream, or 0')
+    .regex(EVENT_POSITION, 'must be 0 or an earlier id')
     .optional()
     .describe('Begin after this position: an id that the stream sent. 0: all events that are kept'),
 });

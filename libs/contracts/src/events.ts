@@ -1,5 +1,5 @@
 // Events: CloudEvents 1.0 in structured JSON on `event.v1.<noun>.<past-verb>.<org>` of the JetStream stream EVENTS; those of
-// refused calls on the same subject with `.refused` at its end, of the stream REFUSALS. Ids are deterministic, so that
+// refused calls are in the stream REFUSALS, with `.refused` at the end of the subject. Ids are deterministic, so that
 // a repeated publication is recognised. An event never has a prompt, an answer or a file.
 import { formatDollars } from '@switchyard/money';
 import { z } from 'zod';
@@ -33,7 +33,7 @@ export type EventStream = (typeof EVENT_STREAMS)[number]['stream'];
 
 /**
  * Events as computer hosts publish them, each host on one subject, `host-event.v1.<host>`. Control checks each against the
- * placement of its computer and publishes it on EVENTS. A work queue: a message goes when control has acknowledged it.
+ * placement of its computer and publishes it on EVENTS. A work queue: an acknowledged message is deleted.
  */
 export const HOST_EVENTS_STREAM = 'HOST_EVENTS';
 const HOST_EVENT = 'host-event.v1';
@@ -121,7 +121,7 @@ export function eventStream(event: Event): EventStream {
   return isRefusal(event) ? REFUSALS_STREAM : EVENTS_STREAM;
 }
 
-/** Whether the event is of a call that reached no model: a log row, and no row of the ledger. */
+/** Whether the event is of a call that reached no model: it has a log row but no ledger row. */
 export function isRefusal(event: Event): boolean {
   if (event.type === 'call.refused') return true;
   if (event.type !== 'call.completed') return false;
@@ -149,7 +149,7 @@ const envelope = z.object({
 
 /**
  * Reads an event and checks its data against its type.
- * @throws z.ZodError when it is none of ours.
+ * @throws z.ZodError when it is not valid.
  */
 export function parseEvent(json: unknown): Event {
   const head = envelope.parse(json);
@@ -157,9 +157,9 @@ export function parseEvent(json: unknown): Event {
 }
 
 /**
- * An event in words for people, one for each field that it shows. Money is in dollars, exact to the nano-dollar. Control
+ * An event for people, as one text for each field that it shows. Money is in dollars, exact to the nano-dollar. Control
  * characters are replaced: a name that a tenant chose could command the terminal of an operator.
- * @param type a name of `EVENTS`; of any other nothing is shown
+ * @param type a name of `EVENTS`; for any other the list is empty
  */
 export function eventLine(type: string, data: Readonly<Record<string, unknown>>): string[] {
   const { shows } = (EVENTS as Partial<Record<string, { readonly shows: readonly string[] }>>)[type] ?? {

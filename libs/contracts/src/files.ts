@@ -14,7 +14,7 @@ export const MEDIA_TYPE_DEFAULT = 'application/octet-stream';
 export const MEDIA_TYPE_PATTERN = /^[A-Za-z0-9][\w.+-]{0,63}\/[A-Za-z0-9][\w.+-]{0,126}$/;
 const SHA256_PATTERN = /^[0-9a-f]{64}$/;
 
-/** Purposes of OpenAI's clients; none has a meaning here beyond the filter of lists. */
+/** Purposes of OpenAI's clients; here they are only a filter for lists. */
 const FILE_PURPOSES = ['assistants', 'batch', 'evals', 'fine-tune', 'user_data', 'vision'] as const;
 const filePurpose = z.enum(FILE_PURPOSES);
 const FILE_EXPIRY_SECONDS_MIN = 3_600;
@@ -28,18 +28,16 @@ export const fileObject = z.object({
   id: idOf('file').describe('Id of the file'),
   object: z.literal('file').describe('Always file'),
   filename: z.string().describe('Name of the uploaded file, without folders'),
-  purpose: filePurpose.describe('The purpose of its upload; user_data where the upload named none'),
+  purpose: filePurpose.describe('Purpose of its upload; user_data if the upload named none'),
   bytes: z.int().nonnegative().describe('Its length'),
   created_at: unixSeconds.describe('When it was stored, in seconds since 1970'),
   expires_at: unixSeconds
     .optional()
-    .describe('From when it is gone, in seconds since 1970; absent: it is kept until it is deleted'),
+    .describe('When it expires, in seconds since 1970; absent: it is kept until deleted'),
   status: z.literal('processed').describe('Always processed: a file is stored whole, or not at all'),
   media_type: z
     .string()
-    .describe(
-      'What the upload said it is; text/plain where it said nothing, application/octet-stream where it said nonsense',
-    ),
+    .describe('As the upload declared it; text/plain if undeclared, application/octet-stream if invalid'),
   sha256: z.string().regex(SHA256_PATTERN).describe('SHA-256 of its content, in hex'),
   created_at_iso: z.iso.datetime().describe('`created_at` in ISO 8601, to the millisecond'),
   expires_at_iso: z.iso.datetime().optional().describe('`expires_at` in ISO 8601'),
@@ -64,13 +62,13 @@ const moving = z.record(z.string(), z.object({ bytes: z.int().nonnegative(), at:
 
 /** KV bucket `file-usage`, key: the org. What counts against its quota, changed by compare-and-set only. */
 export const fileUsage = z.object({
-  /** Bytes of all its files, those that are leaving included. */
+  /** Bytes of all its files, including those being deleted. */
   bytes: z.int().nonnegative(),
   /** How many files these are. */
   files: z.int().nonnegative(),
-  /** Uploads that are on: file id -> what is set apart for it, and when that was last said. */
+  /** Running uploads: file id -> bytes reserved for it, and when they were last renewed. */
   arriving: moving,
-  /** Deletions that are on: file id -> its length, which `bytes` counts until the content is gone. */
+  /** Running deletions: file id -> its length, which `bytes` counts until the content is gone. */
   leaving: moving,
 });
 export type FileUsage = z.infer<typeof fileUsage>;
@@ -79,7 +77,7 @@ export type FileUsage = z.infer<typeof fileUsage>;
 export const uploadFields = z.strictObject({
   purpose: filePurpose
     .default('user_data')
-    .describe('What clients of OpenAI send; it has no meaning here beyond the filter of lists'),
+    .describe('OpenAI’s clients send it; here it is only a filter for lists'),
   'expires_after[anchor]': z.literal('created_at').optional().describe('From when the seconds count'),
   'expires_after[seconds]': z.coerce
     .number()
@@ -87,10 +85,10 @@ export const uploadFields = z.strictObject({
     .min(FILE_EXPIRY_SECONDS_MIN)
     .max(FILE_EXPIRY_SECONDS_MAX)
     .optional()
-    .describe('Seconds after which the file is deleted; without it, it is kept until it is deleted'),
+    .describe('Seconds after which the file is deleted; default: it is kept until deleted'),
 });
 
-/** The form of an upload, for the OpenAPI document: it is read off the socket and never held. */
+/** The form of an upload, for the OpenAPI document: it is streamed, never held in memory. */
 export const uploadForm = uploadFields
   .extend({
     file: z
@@ -106,12 +104,9 @@ export const filesQuery = listQuery.extend({
 });
 
 export const fileStorage = z.object({
-  bytes: z
-    .int()
-    .nonnegative()
-    .describe('Bytes stored, with those of uploads and deletions that are not done'),
+  bytes: z.int().nonnegative().describe('Bytes stored, including unfinished uploads and deletions'),
   bytes_max: z.int().nonnegative().describe('Bytes that the org may store'),
-  files: z.int().nonnegative().describe('Files stored, also with unfinished uploads and deletions'),
+  files: z.int().nonnegative().describe('Files stored, including unfinished uploads and deletions'),
   files_max: z.int().nonnegative().describe('Files that the org may store'),
 });
 export type FileStorage = z.infer<typeof fileStorage>;
@@ -121,7 +116,7 @@ export const fileList = listOf(fileObject).extend({
 });
 
 export const deletedFile = z.object({
-  id: z.string().describe('Id of the file that is gone'),
+  id: z.string().describe('Id of the deleted file'),
   object: z.literal('file').describe('Always file'),
   deleted: z.literal(true).describe('Always true'),
 });
@@ -163,7 +158,7 @@ export const fileStoreHead = z.object({
   key_id: z.string(),
   filename: z.string(),
   media_type: z.string(),
-  /** The content has at least so many bytes: so much of the quota is set apart at once. */
+  /** Minimum bytes of the content: this much of the quota is reserved at once. */
   bytes_min: z.int().nonnegative(),
 });
 export type FileStoreHead = z.infer<typeof fileStoreHead>;

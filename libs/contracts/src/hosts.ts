@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { idOf } from './ids.ts';
 
-/** A host that has been silent for this long is taken for gone: its computers are `unreachable`, unbilled from then. */
+/** A host silent for this long counts as lost: its computers are `unreachable` and not billed from then on. */
 export const HOST_SILENT_MS_MAX = 60_000;
 
 /** KV bucket `hosts`, key = host id: an agent's heartbeat, each second; it disappears when the agent is silent. */
@@ -15,7 +15,7 @@ export const hostHeartbeat = z.object({
   memory_mb_total: z.number(),
   memory_mb_used: z.number(),
   computers: z.int(),
-  /** MiB left on the fullest of the disks that computers are written to, and how many of them are not for new computers. */
+  /** MiB free on the fullest disk of computers, and the minimum for new computers. */
   disk_mb_free: z.int().nullable(),
   disk_mb_free_min: z.int().nullable(),
   /** The standard image is there; otherwise `image_progress` says how far its building is. */
@@ -28,8 +28,8 @@ export const hostHeartbeat = z.object({
 export type HostHeartbeat = z.infer<typeof hostHeartbeat>;
 
 /**
- * KV bucket `host-orders`, key = host id: what an operator wants of a host; no entry: nothing special. `cordon`: no new
- * computers, those there go on and may be started again. `drain`: its computers stop as well, files kept, and none starts.
+ * KV bucket `host-orders`, key = host id: what an operator orders a host to do; no entry: nothing. `cordon`: no new
+ * computers, existing ones continue and may restart. `drain`: its computers stop as well, files kept, and none starts.
  */
 export const hostOrder = z.object({ order: z.enum(['cordon', 'drain']), at: z.iso.datetime() });
 export type HostOrder = z.infer<typeof hostOrder>;

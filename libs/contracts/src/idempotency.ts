@@ -3,25 +3,25 @@ import { z } from 'zod';
 import { idOf } from './ids.ts';
 
 export const IDEMPOTENCY_HEADER = 'Idempotency-Key';
-/** On an answer that was given before. */
+/** On a replayed answer. */
 export const REPLAYED_HEADER = 'idempotent-replayed';
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
 export const IDEMPOTENCY_HOURS = 24;
-/** Bytes of the store that the kept answers of one org take at the most. */
+/** Maximum bytes that the kept answers of one org take in the store. */
 export const IDEMPOTENCY_ORG_BYTES_MAX = 1024 * 1024 * 1024;
-/** Bytes that a record counts for, beside its answer and the models. */
+/** Bytes counted for a record, besides its answer and models. */
 export const IDEMPOTENCY_RECORD_BYTES = 1024;
 
 export const idempotencyKey = z
   .string()
   .regex(
     new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_LENGTH_MAX}}$`),
-    `is 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters without blanks`,
+    `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} visible ASCII characters, no blanks`,
   );
 
 const begun = {
   org: idOf('org'),
-  /** The API key that asked: the answer is given to no other one. */
+  /** The API key that asked: no other key gets the answer. */
   key_id: idOf('key'),
   /** Of the first request. */
   request_id: z.string(),
@@ -31,7 +31,7 @@ const begun = {
   started_at: z.iso.datetime(),
 };
 
-/** What a body was sealed with; what opens it comes from the Idempotency-Key itself. */
+/** Parameters of a body's encryption; its key derives from the Idempotency-Key. */
 const seal = z.object({ iv: z.string(), tag: z.string() });
 
 const keptAnswer = z.object({
@@ -47,7 +47,7 @@ export type KeptAnswer = z.infer<typeof keptAnswer>;
 
 /**
  * KV bucket `idempotency`, key `<org>.<sha-256 of the Idempotency-Key>`. Made by the edge that runs the request, by
- * compare-and-set; `running` for ever when that edge dies, and then the request's end is unknown.
+ * compare-and-set; it stays `running` if that edge dies: the outcome is then unknown.
  */
 export const idempotencyRecord = z.discriminatedUnion('state', [
   z.object({ ...begun, state: z.literal('running') }),
@@ -65,6 +65,6 @@ export const idempotencyRecord = z.discriminatedUnion('state', [
 ]);
 export type IdempotencyRecord = z.infer<typeof idempotencyRecord>;
 
-/** KV bucket `idempotency-usage`, key: the org. What its kept answers take, by the hour since 1970 in which they began. */
+/** KV bucket `idempotency-usage`, key: the org. Bytes of its kept answers, by the hour since 1970 of their start. */
 export const idempotencyUsage = z.object({ bytes_by_hour: z.record(z.string(), z.int()) });
 export type IdempotencyUsage = z.infer<typeof idempotencyUsage>;

@@ -24,7 +24,7 @@ export const ID_PATTERN = /^[A-Za-z0-9_-]{1,128}$/;
 /** A schema for an id of this kind, by prefix and alphabet. */
 export function idOf(kind: IdKind) {
   const prefix = ID_PREFIXES[kind];
-  return z.string().regex(new RegExp(`^${prefix}[A-Za-z0-9_-]{1,100}$`), `an id that begins with ${prefix}`);
+  return z.string().regex(new RegExp(`^${prefix}[A-Za-z0-9_-]{1,100}$`), `must be an id like ${prefix}…`);
 }
 
 /** A new random id with 120 bits: unguessable, and never the same twice. */
@@ -32,5 +32,5 @@ export function newId(kind: IdKind): string {
   return ID_PREFIXES[kind] + randomBytes(15).toString('base64url');
 }
 
-/** The org that everything belongs to until an installation makes more of them. */
+/** The org that owns everything until an installation creates others. */
 export const DEFAULT_ORG = 'org_default';

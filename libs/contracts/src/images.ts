@@ -18,12 +18,12 @@ export const imagesRequest = z
       .meta({ description: 'Number of images, each charged', default: 1 }),
     size: z
       .string()
-      .regex(/^(auto|\d{2,5}x\d{2,5})$/, 'of the form <width>x<height>')
+      .regex(/^(auto|\d{2,5}x\d{2,5})$/, 'must be <width>x<height>')
       .nullish()
       .describe('<width>x<height> in pixels; leave it out for models that take only an aspect ratio'),
     aspect_ratio: z
       .string()
-      .regex(/^\d{1,3}:\d{1,3}$/, 'of the form <w>:<h>')
+      .regex(/^\d{1,3}:\d{1,3}$/, 'must be <w>:<h>')
       .nullish()
       .describe('<w>:<h>; not together with size'),
     seed: z.int().nullish().describe('The same seed gives the same image, where the model supports it'),

@@ -5,7 +5,7 @@ import { type KeyRecord, mayUse } from './keys.ts';
 import { allows } from './permissions.ts';
 import { isWider } from './rate-limits.ts';
 
-/** Keys in one line: a limited key, a key that it makes, and so on. The id of a longer line does not fit in an id. */
+/** Keys in one chain: a limited key, a key that it makes, and so on. A longer chain does not fit in an id. */
 export const KEY_LINE_MAX = 4;
 
 const RANDOM_LENGTH = newId('key').length - ID_PREFIXES.key.length;
@@ -49,7 +49,7 @@ function isLater(end: string | null, than: string | null): boolean {
   return than !== null && (end === null || Date.parse(end) > Date.parse(than));
 }
 
-/** Amounts alone do not tell: a key whose use counts elsewhere is a second budget for its holder. */
+/** Amounts are not enough: a key whose use counts elsewhere is a second budget for its holder. */
 function countsWith(key: KeyRecord, than: KeyRecord): boolean {
   if (key.id === than.id) return true;
   const counts = than.limit || than.limits ? than.id : makersOf(than.id).at(-1);

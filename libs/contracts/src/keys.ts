@@ -9,7 +9,7 @@ import { listOf } from './lists.ts';
 import { ALL_PERMISSIONS, permission } from './permissions.ts';
 import { NO_RATE_LIMITS, rateLimits, rateLimitsChange } from './rate-limits.ts';
 
-/** Characters after which an automation's own key (`SWITCHYARD_KEY`) is long enough to be accepted. */
+/** Minimum characters of a key that automation sets (`SWITCHYARD_KEY`). */
 export const KEY_LENGTH_MIN = 20;
 const KEY_NAME_LENGTH_MAX = 100;
 export const KEYS_PER_ORG_MAX = 1_000;
@@ -31,20 +31,20 @@ const models = boundedList(z.string().min(1).max(256), { min: 1, max: KEY_MODELS
 const keySecret = z.object({
   /** SHA-256 of the secret, in hex. */
   hash: z.string(),
-  /** From when the secret is refused; null: it is the current one. */
+  /** When the secret expires; null: it is the current one. */
   until: z.iso.datetime().nullable(),
 });
 export type KeySecret = z.infer<typeof keySecret>;
 
 /** KV bucket `keys`: `<org>.<key id>` -> this, as JSON. */
 export const keyRecord = z.object({
-  id: idOf('key').describe('Id of the key; it is no secret'),
+  id: idOf('key').describe('Id of the key; it is not secret'),
   org: idOf('org').describe('The org that it belongs to'),
   name: z.string().describe('What it is for'),
   permissions: z.array(permission).describe('What it may do'),
-  prefix: z.string().describe('First characters of the key, to tell one from another in a list'),
+  prefix: z.string().describe('First characters of the key, to tell keys apart in a list'),
   created_at: z.iso.datetime().describe('When it was made'),
-  expires_at: z.iso.datetime().nullable().describe('From when it is refused; null: never'),
+  expires_at: z.iso.datetime().nullable().describe('When it expires; null: never'),
   limit: spendLimit.nullish().describe('What it may spend in each interval; null: as much as its org'),
   models: models
     .nullish()
@@ -64,13 +64,13 @@ export const createKeyRequest = z
   .strictObject({
     name: z.string().min(1).max(KEY_NAME_LENGTH_MAX).describe('What the key is for'),
     permissions: boundedList(permission, { min: 1, max: ALL_PERMISSIONS.length }).describe(
-      'What it may do: only what the key that makes it may; write includes read',
+      'What it may do: at most what the creating key may; write includes read',
     ),
     expires_at: z.iso
       .datetime({ offset: true })
       .refine((text) => !(Date.parse(text) > EXPIRES_AT_MS_MAX), 'is after the year 9999 in UTC')
       .nullish()
-      .describe('From when it is refused; default: as the key that makes it'),
+      .describe('When it expires; default: with the key that creates it'),
     limit: spendLimit
       .nullish()
       .describe('What it may spend in each interval; default: the limit of the key that makes it'),
@@ -91,7 +91,7 @@ export const createKeyRequest = z
   .meta({ examples: [{ name: 'a reader', permissions: ['usage:read'] }] });
 export type CreateKeyRequest = z.infer<typeof createKeyRequest>;
 
-/** What is left out stays as it is; null takes a limit away. */
+/** Omitted fields stay as they are; null removes a limit. */
 export const updateKeyRequest = createKeyRequest.partial().meta({
   examples: [
     { limit: { amount: 5, interval: 'day' }, models: ['local/*'] },
@@ -132,13 +132,11 @@ export const rotateKeyRequest = z
   .meta({ examples: [{ grace_minutes: 60 }, { grace_minutes: 0 }] });
 
 export const rotatedKey = createdKey.extend({
-  former_until: z.iso
-    .datetime()
-    .describe('From when the former secret is refused; what is open under it ends'),
+  former_until: z.iso.datetime().describe('When the former secret expires; its open connections end then'),
 });
 export type RotatedKey = z.infer<typeof rotatedKey>;
 
-/** What a key has spent in the interval of its limit that is on (without one, in the month), and when it was last used. */
+/** A key's spending in the current interval of its limit (without one, in the month), and when it was last used. */
 export const keySpending = z.object({
   spent: dollars.describe(
     'US dollars that it, and the keys that it made under its limit, spent in the window',
@@ -151,7 +149,7 @@ export const keySpending = z.object({
       starts_at: z.iso.datetime().describe('Its first moment'),
       ends_at: z.iso.datetime().describe('The first moment after it'),
     })
-    .describe('The interval of its limit that is on; without a limit, the month of UTC'),
+    .describe('The current interval of its limit; without a limit, the UTC month'),
   last_used_at: z.iso
     .datetime()
     .nullable()
@@ -164,7 +162,7 @@ export const keyWithSpending = keyObject.extend(keySpending.shape);
 export const ownKey = keyWithSpending.extend({ org: keyRecord.shape.org });
 
 export const deletedKey = z.object({
-  id: z.string().describe('Id of the key that is gone'),
+  id: z.string().describe('Id of the deleted key'),
   object: z.literal('key').describe('Always key'),
   deleted: z.literal(true).describe('Always true'),
 });

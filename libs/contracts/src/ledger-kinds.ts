@@ -3,7 +3,7 @@
 interface LedgerKindRule {
   /** The part of a statement that its rows are in. */
   readonly part: 'usage' | 'refund';
-  /** An operator may give its rows back by hand. */
+  /** An operator may refund its rows. */
   readonly refundable: boolean;
   /** Kind of the line in Logs; null: its rows have none of their own. */
   readonly log: 'call' | 'computer_minute' | 'refund' | null;

@@ -4,7 +4,7 @@ import { invalidParam, type ServiceError } from './errors.ts';
 
 export const LIST_LIMIT_MAX = 1_000;
 export const LIST_LIMIT_DEFAULT = 50;
-/** Clients of OpenAI may ask for this many; a page has `LIST_LIMIT_MAX` at most. */
+/** Clients of OpenAI may ask for this many; a page has at most `LIST_LIMIT_MAX`. */
 const LIST_LIMIT_ASKED_MAX = 10_000;
 const CURSOR_LENGTH_MAX = 300;
 
@@ -20,13 +20,10 @@ export interface List<T> {
 export function listOf<T extends z.ZodType>(item: T) {
   return z.object({
     object: z.literal('list').describe('Always list'),
-    data: z.array(item).describe('The things themselves'),
-    first_id: z.string().nullable().describe('Id of the first of them; null when there are none'),
-    last_id: z
-      .string()
-      .nullable()
-      .describe('Id of the last of them: give it as `after` to get the next page'),
-    has_more: z.boolean().describe('Whether there are more of them'),
+    data: z.array(item).describe('The items'),
+    first_id: z.string().nullable().describe('Id of the first item; null when there are none'),
+    last_id: z.string().nullable().describe('Id of the last item: give it as `after` to get the next page'),
+    has_more: z.boolean().describe('Whether there are more items'),
     next_cursor: z.string().nullable().describe('`last_id` when there are more; null on the last page'),
   });
 }
@@ -39,19 +36,19 @@ function listQueryWith(limit: { description: string; default?: number }) {
       .min(1)
       .max(LIST_LIMIT_ASKED_MAX)
       .optional()
-      .meta({ ...limit, description: `${limit.description}; over ${LIST_LIMIT_MAX} counts as that` }),
+      .meta({ ...limit, description: `${limit.description}; capped at ${LIST_LIMIT_MAX}` }),
     after: z.string().max(CURSOR_LENGTH_MAX).optional().describe('`last_id` of the page before'),
-    cursor: z.string().max(CURSOR_LENGTH_MAX).optional().describe('Another name of `after`'),
+    cursor: z.string().max(CURSOR_LENGTH_MAX).optional().describe('Alias of `after`'),
   });
 }
 
 /** The query of a list that may be long. */
-export const listQuery = listQueryWith({ description: 'Things at most', default: LIST_LIMIT_DEFAULT });
-/** The query of a list that is short, and whole unless a limit is given. */
-export const shortListQuery = listQueryWith({ description: 'Things at most; default: all' });
+export const listQuery = listQueryWith({ description: 'Maximum items', default: LIST_LIMIT_DEFAULT });
+/** The query of a short list, complete unless a limit is given. */
+export const shortListQuery = listQueryWith({ description: 'Maximum items; default: all' });
 export type ListQuery = z.infer<typeof listQuery>;
 
-/** How many things a page of a long list has. */
+/** Maximum items on a page of a long list. */
 export function limitOf({ limit = LIST_LIMIT_DEFAULT }: ListQuery): number {
   return Math.min(limit, LIST_LIMIT_MAX);
 }
@@ -87,7 +84,7 @@ export function pageFrom<T>(all: readonly T[], query: ListQuery, idOf: (item: T)
   return pageOf(all.slice(start, end), end < all.length, idOf);
 }
 
-/** The error for a cursor that no list has given, or whose thing is gone. */
+/** The error for an unknown cursor, or one whose item is gone. */
 export function unknownCursor(): ServiceError {
   return invalidParam('after', 'not in this list. Begin again without it.');
 }

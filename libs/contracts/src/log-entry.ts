@@ -15,13 +15,13 @@ export const quantities = z
 
 export const logAttempt = z.object({
   model: z.string().describe('The model tried'),
-  upstream: z.string().describe('Where it was tried'),
-  status: z.int().nullable().describe('HTTP status of the upstream; null where it gave none'),
+  upstream: z.string().describe('The upstream tried'),
+  status: z.int().nullable().describe('HTTP status of the upstream; null without an answer'),
   error: z.string().nullable().describe('What went wrong; null for the attempt that served'),
   skipped: z
     .literal(true)
     .optional()
-    .describe('Not asked: its circuit was open, or it had asked to be left alone until later'),
+    .describe('Not called: its circuit was open, or it was still rate limited'),
   latency_ms: z.number().describe('Milliseconds that it took'),
 });
 export type LogAttempt = z.infer<typeof logAttempt>;
@@ -37,40 +37,37 @@ export const logEntry = z.object({
   kind: z.enum(LOG_KINDS).describe('What it is'),
   status: logStatus.describe('How it ended'),
   http_status: z.int().nullable().describe('The status answered'),
-  error_code: z.string().nullable().describe('The code answered, of an error'),
+  error_code: z.string().nullable().describe('The code of an error answer'),
   key_id: z.string().nullable().describe('The key that called, or made the computer'),
   method: z.string().nullable().describe('HTTP method of a refused call'),
   path: z.string().nullable().describe('Path of a refused call'),
   type: z.string().nullable().describe('Type of the model'),
-  dialect: dialect.nullable().describe('Of a call of a language model: the shape in which it was called'),
+  dialect: dialect.nullable().describe('Of a call of a language model: the dialect of the call'),
   requested_model: z.string().nullable().describe('The model asked for'),
   model: z.string().nullable().describe('The model that served'),
   maker: z.string().nullable().describe('Its maker'),
-  computer_id: z.string().nullable().describe('The computer, of its minutes and of calls to it'),
+  computer_id: z.string().nullable().describe('The computer of a minute or of a call to it'),
   stream: z.boolean().describe('Whether the answer was streamed'),
   cost: dollars,
   basis: z
     .enum(['upstream', 'estimated', 'metered'])
     .nullable()
-    .describe('Who counted: the maker, we by estimate, or the clock'),
+    .describe('Counted by the maker, by our estimate, or by the clock'),
   quantities,
   latency_ms: z.number().nullable().describe('Milliseconds from the request to the end of the answer'),
   first_byte_ms: z.number().nullable().describe('Milliseconds to the first byte of the answer'),
-  attempts: z.array(logAttempt).describe('Every attempt that was made, in order'),
-  tags: tags.describe('Of the request, its key, or the computer'),
+  attempts: z.array(logAttempt).describe('All attempts and skips, in order'),
+  tags: tags.describe('Tags of the request, its key or computer'),
   client_request_id: z.string().nullable().describe('The X-Client-Request-Id of the call'),
-  traceparent: z
-    .string()
-    .nullable()
-    .describe('The trace and span that the call belongs to, as W3C Trace Context has it'),
+  traceparent: z.string().nullable().describe('The trace and span of the call, as in W3C Trace Context'),
   correction: z
     .object({
-      of: z.string().describe('Id of the event whose charge is given back'),
+      of: z.string().describe('Id of the event whose charge is refunded'),
       reason: z.string().describe('Why'),
       reference: z.string().nullable().describe('What it belongs to'),
     })
     .nullable()
-    .describe('Of a refund that was asked for; null of everything else'),
+    .describe('Of a refund by an operator; null for everything else'),
 });
 export type LogEntry = z.infer<typeof logEntry>;
 export const logList = listOf(logEntry);

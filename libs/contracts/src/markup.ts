@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 const MARKUP_PERCENT_MAX = 1_000;
 const PERCENT = /^\d{1,4}(\.\d{1,2})?$/;
-const WHAT = `is a percentage from 0 to ${MARKUP_PERCENT_MAX} with at most 2 decimals`;
+const WHAT = `must be 0 to ${MARKUP_PERCENT_MAX} percent, with at most 2 decimals`;
 const isPercent = (value: number | string) =>
   PERCENT.test(String(value)) && Number(value) <= MARKUP_PERCENT_MAX;
 
@@ -13,7 +13,7 @@ export const markupPercent = z
     z.number().min(0).max(MARKUP_PERCENT_MAX).refine(isPercent, WHAT),
     z.string().regex(PERCENT, WHAT).refine(isPercent, WHAT),
   ])
-  .describe('Percent on top of the price list, for whatever it is charged from then on; at most 2 decimals');
+  .describe('Percent on top of the price list, for later calls, videos and computers; at most 2 decimals');
 
 /** In records and on the bus: a plain decimal above 0, absent without a mark-up. */
 export const markup = z.object({ markup_percent: z.string().optional() });

@@ -9,7 +9,7 @@ import { modelChoice, modelRequest } from './model-choice.ts';
 const STOP_SEQUENCES_MAX = 64;
 const CONTEXT_EDITS_MAX = 16;
 
-/** The one value of a field. */
+/** The only value of a field. */
 function always<T extends string>(value: T, refusal?: string) {
   return z.literal(value, refusal).describe(`Always ${value}`);
 }
@@ -17,7 +17,7 @@ function always<T extends string>(value: T, refusal?: string) {
 const cacheControl = z
   .looseObject({ type: always('ephemeral') })
   .nullish()
-  .describe('Cache the prompt up to here; other makers than Anthropic decide this themselves');
+  .describe('Cache the prompt up to here; makers other than Anthropic decide this themselves');
 
 const textBlock = z.looseObject({
   type: always('text'),
@@ -121,7 +121,7 @@ const message = z.discriminatedUnion(
       role: always('assistant'),
       content: textOrList(assistantBlock, { max: CONTENT_PARTS_MAX }).describe('Text, or a list of blocks'),
     }),
-    // Claude Code sends instructions in the middle of a conversation so.
+    // Claude Code sends instructions like this amid a conversation.
     z.looseObject({ role: always('system'), content: texts.describe('Instructions, from here on') }),
   ],
   { error: 'Use user, assistant or system.' },
@@ -205,7 +205,7 @@ const prompt = {
   system: texts.nullish().describe('Instructions: text, or a list of text blocks'),
   tools: boundedList(tool, { max: CHAT_TOOLS_MAX }).nullish().describe('Tools that the model may call'),
   tool_choice: toolChoice.nullish().describe('Whether and which tool the model must call'),
-  thinking: thinking.nullish().describe('Whether the model thinks, and its thoughts are in the answer'),
+  thinking: thinking.nullish().describe('Whether the model thinks and shows its thoughts'),
   output_config: outputConfig.nullish().describe('Effort and format of the answer'),
   context_management: z
     .strictObject({ edits: boundedList(keepThinking, { max: CONTEXT_EDITS_MAX }).describe('The edits') })
@@ -217,21 +217,21 @@ const prompt = {
 export const messagesRequest = z
   .strictObject({
     ...prompt,
-    max_tokens: z.int().positive().describe('The answer’s length at most, in tokens'),
+    max_tokens: z.int().positive().describe('Maximum tokens in the answer'),
     metadata: z
-      .looseObject({ user_id: z.string().nullish().describe('Your own id of the person') })
+      .looseObject({ user_id: z.string().nullish().describe('Your own id of the user') })
       .nullish()
       .describe('About the request'),
     stop_sequences: boundedList(z.string(), { max: STOP_SEQUENCES_MAX })
       .nullish()
-      .describe('Texts at which the answer ends, without them'),
+      .describe('Texts that end the answer, which omits them'),
     stream: z
       .boolean()
       .nullish()
       .describe('Answer in server-sent events, as the model writes; default false'),
-    temperature: z.number().min(0).max(2).nullish().describe('How freely words are chosen'),
-    top_p: z.number().min(0).max(1).nullish().describe('Choose among the likeliest words of this share'),
-    top_k: z.int().nonnegative().nullish().describe('Choose among this many likeliest words'),
+    temperature: z.number().min(0).max(2).nullish().describe('How freely tokens are chosen'),
+    top_p: z.number().min(0).max(1).nullish().describe('Share of the likeliest tokens to choose from'),
+    top_k: z.int().nonnegative().nullish().describe('Number of likeliest tokens to choose from'),
     service_tier: z.enum(['auto', 'standard_only']).nullish().describe('Always served as standard'),
   })
   .apply(modelRequest, {
@@ -249,7 +249,7 @@ export const countTokensRequest = z.strictObject(prompt).apply(modelRequest, {
 export type CountTokensRequest = z.output<typeof countTokensRequest>;
 
 export const tokenCount = z.object({
-  input_tokens: z.int().describe('An estimate, the one that a spending limit holds money for'),
+  input_tokens: z.int().describe('An estimate, for which spending limits hold money'),
 });
 
 const messagesUsage = z.looseObject({

@@ -23,9 +23,9 @@ export const modelCallHead = z.object({
   stream: z.boolean(),
   /** Whether the client itself asked for the usage chunk of a stream. */
   include_usage: z.boolean(),
-  /** Bytes of the body: room for it is made before it is asked for. */
+  /** Bytes of the body: memory is reserved before it is requested. */
   body_bytes: z.int().nonnegative().optional(),
-  /** What the caller said beside the body, where the body is a file: of a transcription `TranscriptionParams`. */
+  /** Other fields of the request, if the body is a file: for a transcription, `TranscriptionParams`. */
   params: z.record(z.string(), z.unknown()).optional(),
 });
 export type ModelCallHead = z.infer<typeof modelCallHead>;
@@ -36,7 +36,7 @@ export const modelReplyHead = z.object({
   content_type: z.string(),
   /** Plain decimal dollars, where the price is known before the answer: for `X-Service-Cost` of a stream. */
   cost: z.string().optional(),
-  /** Bytes of the body, where it is whole already: a long one still comes in pieces. */
+  /** Bytes of the body, if it is complete: a long one is still sent in pieces. */
   content_length: z.int().optional(),
 });
 export type ModelReplyHead = z.infer<typeof modelReplyHead>;
@@ -45,7 +45,7 @@ export type ModelReplyHead = z.infer<typeof modelReplyHead>;
 export const modelReplyEnd = z.object({
   /** Plain decimal dollars, for `X-Service-Cost`. */
   cost: z.string(),
-  /** Tokens of input and output, for the caller's limit; of a model that counts none 0. */
+  /** Input and output tokens, for the caller's limit; 0 if the model counts none. */
   tokens: z.int().nonnegative().default(0),
 });
 

@@ -12,7 +12,7 @@ export const modelChoice = {
   models: boundedList(modelName, { min: 1, max: FALLBACK_MODELS_MAX })
     .optional()
     .describe(
-      'Models to fall back on, in order, where the ones before cannot answer; only the one that answered is charged',
+      'Models to fall back on, in order, if those before them cannot answer; only the model that answered is charged',
     ),
 };
 
@@ -23,7 +23,7 @@ export const providerOptions = z
 
 type NamedModels = z.ZodType<{ model?: string | undefined; models?: string[] | undefined }>;
 
-/** Requires `model` or `models`. For `apply`, last: a refinement after it would drop what it says in the OpenAPI document. */
+/** Requires `model` or `models`. Apply it last: a later refinement would drop what it adds to the OpenAPI document. */
 export function modelRequest<S extends NamedModels>(
   request: S,
   about: { description?: string; examples?: unknown[] } = {},

@@ -59,7 +59,7 @@ import {
   webhookWithSecret,
 } from './webhooks.ts';
 
-/** Who asks: every operation on an org's things carries it; the edge has authenticated it. */
+/** The caller, authenticated by the edge: every operation on an org's resources carries it. */
 export const caller = z.object({ org: z.string(), key_id: z.string() });
 export type Caller = z.infer<typeof caller>;
 
@@ -211,7 +211,7 @@ export type OperationName = keyof typeof OPERATIONS;
 export type OperationRequest<N extends OperationName> = z.infer<(typeof OPERATIONS)[N]['request']>;
 export type OperationResponse<N extends OperationName> = z.infer<(typeof OPERATIONS)[N]['response']>;
 
-/** Where a request goes. */
+/** Subject of a request. */
 export function operationSubject<N extends OperationName>(name: N, request: OperationRequest<N>): string {
   const operation = OPERATIONS[name];
   const subject = `${operation.service}.v1.${name}`;
@@ -222,7 +222,7 @@ export function operationSubject<N extends OperationName>(name: N, request: Oper
 }
 
 /**
- * What serves an operation listens to.
+ * Subscription pattern of an operation.
  * @param places of an operation on money: those it serves, as a pattern of `placesPattern`
  * @param host of an operation of hosts: the host that asks, by default any
  */
@@ -238,7 +238,7 @@ export function isFromHost(name: OperationName): boolean {
   return 'fromHost' in OPERATIONS[name];
 }
 
-/** What a run of a computer begins with. */
+/** Request that begins a run of a computer. */
 const beginRun = byId.extend({
   org: z.string(),
   /** Whether something limits what its org or key may spend; left out: not known. */

@@ -1,4 +1,4 @@
-// The place of an org decides who keeps its budget: a changed hash would give an org two owners. So it is written down.
+// The place of an org decides which partition keeps its budget: another hash would give an org two. So it is pinned.
 import { expect, test } from 'vitest';
 import { newId } from './ids.ts';
 import { operationPattern, operationSubject } from './operations.ts';
@@ -23,7 +23,7 @@ function matches(pattern: string, subject: string): boolean {
 }
 
 test.each(PARTITION_COUNTS)(
-  'of %i partitions exactly one serves a place, the one whose it is',
+  'of %i partitions exactly one serves a place: the one that owns it',
   (partitions) => {
     for (let place = 0; place < PLACES; place += 1) {
       const serving = Array.from({ length: partitions }, (_, i) => i).filter((partition) =>
@@ -34,7 +34,7 @@ test.each(PARTITION_COUNTS)(
   },
 );
 
-test('a question about money goes to the place of its org, others where they always go', () => {
+test('an operation on money goes to the place of its org, others to one subject', () => {
   const caller = { org: 'org_default', key_id: 'key_1' };
   const place = placeTokens(placeOf('org_default'));
   expect(operationSubject('account.get', caller)).toBe(`billing.v1.account.get.${place}`);

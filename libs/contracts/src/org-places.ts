@@ -15,8 +15,8 @@ const FNV_PRIME = 0x01000193;
 const HALF_BITS = 16;
 
 /**
- * The place of an org, from 0 to `PLACES - 1`: FNV-1a with 32 bits over the UTF-8 bytes of its name, the upper half folded
- * onto the lower (exclusive or), of which it is the lowest bits. It must never change: it says who has an org's budget.
+ * The place of an org, from 0 to `PLACES - 1`: 32-bit FNV-1a over the UTF-8 bytes of its name, the upper half XORed
+ * into the lower, and of that the lowest bits. It must never change: it decides which partition has an org's budget.
  */
 export function placeOf(org: string): number {
   let hash = FNV_OFFSET;
@@ -34,7 +34,7 @@ export function placeTokens(place: number): string {
   return bitsOf(place, PLACE_BITS).join('.');
 }
 
-/** What the only partition serves. */
+/** What a single partition serves. */
 export const ALL_PLACES = placesPattern(0, 1);
 
 /** What a partition serves: the tokens of all its places, as a pattern of NATS. Partition 1 of 4 is `1.0.>`. */

@@ -1,4 +1,4 @@
-// Orgs: the tenants of an installation. An operator makes them, bounds them, suspends them and deletes them.
+// Orgs: the tenants of an installation. An operator creates, limits, suspends and deletes them.
 import { z } from 'zod';
 import { billingMode, dollarAmount, type OrgRecord } from './accounts.ts';
 import { idOf } from './ids.ts';
@@ -15,7 +15,7 @@ const ORG_STATUSES = ['active', 'suspended'] as const;
 const orgStatus = z.enum(ORG_STATUSES);
 
 const name = z.string().min(1).max(ORG_NAME_LENGTH_MAX).describe('Name of the org, for people');
-const MONTHLY_LIMIT = 'US dollars that a postpaid org may spend in a month of UTC; null: no limit';
+const MONTHLY_LIMIT = 'US dollars that a postpaid org may spend in a UTC month; null: no limit';
 const LIMITS = 'Rate limits of all its keys together; null: the installation’s default, if it has one';
 const monthlyLimit = dollarAmount.nullable().describe(MONTHLY_LIMIT);
 
@@ -24,7 +24,7 @@ export const createOrgRequest = z
     name,
     billing: billingMode.default('postpaid').describe('prepaid: spends credits; postpaid: pays afterwards'),
     monthly_limit: dollarAmount.nullish().describe(MONTHLY_LIMIT),
-    credits: dollarAmount.nullish().describe('US dollars of credits to begin with, at most 9 decimals'),
+    credits: dollarAmount.nullish().describe('Initial credits in US dollars, at most 9 decimals'),
     limits: rateLimitsChange.optional().describe(LIMITS),
     markup_percent: markupPercent.optional(),
   })
@@ -60,7 +60,7 @@ export const orgObject = z.object({
   limits: rateLimits.describe(LIMITS),
   markup_percent: z.string().describe('Percent on top of the price list, as a plain decimal; 0: none'),
   created_at: z.iso.datetime().describe('When it was made'),
-  suspended_at: z.iso.datetime().nullable().describe('Since when it is suspended; null: it is not'),
+  suspended_at: z.iso.datetime().nullable().describe('When it was suspended; null: it is not'),
   removed_at: z.iso
     .datetime()
     .nullable()

@@ -1,4 +1,4 @@
-// What a dialect charges for has one name in it: another name would pass the hold unseen, as unknown fields go to the
+// Each charged field has one name per dialect: another name would bypass the hold, because unknown fields go to the
 // maker.
 import { expect, test } from 'vitest';
 import { completionRequest, responsesRequest } from './index.ts';

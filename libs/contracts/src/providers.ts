@@ -5,7 +5,7 @@ import { listOf } from './lists.ts';
 
 const PROVIDER_KEY_LENGTH_MIN = 8;
 const PROVIDER_KEY_LENGTH_MAX = 1_024;
-/** Characters of a key that are shown, of keys that are long enough to stay secret without them. */
+/** Characters shown of a key, if it is long enough to stay secret without them. */
 const PROVIDER_KEY_SHOWN = 4;
 const PROVIDER_KEY_SHOWN_FROM_LENGTH = 16;
 
@@ -28,7 +28,7 @@ export const setProviderRequest = z
       .string()
       .min(PROVIDER_KEY_LENGTH_MIN)
       .max(PROVIDER_KEY_LENGTH_MAX)
-      .regex(/^[!-~]+$/, 'an API key has no spaces and only ASCII characters')
+      .regex(/^[!-~]+$/, 'must be ASCII characters without spaces')
       .describe('The API key of the maker; it is stored encrypted, and never shown again'),
   })
   .meta({ examples: [{ api_key: 'sk-ant-api03-of-your-account' }] });

@@ -1,12 +1,12 @@
-// Receipts: which answers the edges have given that said what they cost. Nothing is booked by them; billing holds the
-// ledger to them. On `receipts.v1.<edge>` of the JetStream stream RECEIPTS, as many as came in a second in one message.
+// Receipts: the answers in which the edges stated a cost. They book nothing; billing checks the ledger against them.
+// On `receipts.v1.<edge>` of the JetStream stream RECEIPTS, one message for the receipts of a second.
 import { z } from 'zod';
 import { nanos } from './events.ts';
 
 export const RECEIPTS_STREAM = 'RECEIPTS';
 export const RECEIPTS_SUBJECTS = 'receipts.v1.>';
 
-/** Answers in one message at the most: well under the megabyte that NATS takes. */
+/** Maximum answers in one message: well under the megabyte that NATS accepts. */
 export const RECEIPTS_PER_BATCH_MAX = 5_000;
 
 export const receiptBatch = z.object({

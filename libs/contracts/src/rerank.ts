@@ -9,12 +9,12 @@ export const RERANK_DOCUMENTS_MAX = 1_000;
 export const rerankRequest = z
   .looseObject({
     ...modelChoice,
-    query: z.string().min(1).describe('What is looked for'),
+    query: z.string().min(1).describe('What to search for'),
     documents: boundedList(
       z.union([z.string(), z.looseObject({ text: z.string().describe('The document') })]),
       { min: 1, max: RERANK_DOCUMENTS_MAX },
     ).describe('The texts to order'),
-    top_n: z.int().min(1).nullish().describe('Return only the best this many; default: all'),
+    top_n: z.int().min(1).nullish().describe('Return only this many of the best; default: all'),
     return_documents: z
       .boolean()
       .nullish()

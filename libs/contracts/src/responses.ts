@@ -11,7 +11,7 @@ const { temperature, top_p } = chatCompletionRequest.shape;
 const STATELESS = 'Responses are not stored. Send the whole conversation in input.';
 const NO_LOGPROBS = 'Use logprobs of /v1/chat/completions.';
 const INCLUDES_MAX = 16;
-/** As OpenAI has it. */
+/** As at OpenAI. */
 const METADATA_MAX = 16;
 
 const parts = boundedList(
@@ -85,19 +85,17 @@ export const responsesRequest = z
       .int()
       .positive()
       .nullish()
-      .describe('The answer’s length at most, in tokens, reasoning included'),
+      .describe('Maximum tokens in the answer, reasoning included'),
     ...{ max_tokens: refusedField(NAMED_MAX_TOKENS), max_completion_tokens: refusedField(NAMED_MAX_TOKENS) },
     n: z.literal(1, 'A response has one answer. Send more requests.').nullish().describe('Only 1'),
     max_tool_calls: z.int().positive().nullish().describe('Accepted; it counts hosted tools only'),
     ...{ temperature, top_p },
-    tools: boundedList(tool, { max: CHAT_TOOLS_MAX })
-      .nullish()
-      .describe('Functions that the model may ask to have called'),
+    tools: boundedList(tool, { max: CHAT_TOOLS_MAX }).nullish().describe('Functions that the model may call'),
     tool_choice: toolChoice.nullish().describe('auto, none, required, a function, or the allowed tools'),
-    parallel_tool_calls: z.boolean().nullish().describe('Whether several calls may come at once'),
+    parallel_tool_calls: z.boolean().nullish().describe('Whether an answer may have several calls'),
     text: z
       .object({
-        format: textFormat.nullish().describe('The form of the answer: text, JSON, or JSON of a schema'),
+        format: textFormat.nullish().describe('Form of the answer: text, JSON, or JSON by a schema'),
         verbosity: z.string().nullish().describe('low, medium or high, where the model supports it'),
       })
       .nullish()
@@ -147,16 +145,13 @@ const responsesUsage = z.object({
   input_tokens: z.int().describe('Tokens in'),
   input_tokens_details: z
     .object({
-      cached_tokens: z.int().describe('Of them from a cache'),
-      cache_write_tokens: z
-        .int()
-        .optional()
-        .describe('Of them written to a cache, where its maker counts them'),
+      cached_tokens: z.int().describe('Cached tokens'),
+      cache_write_tokens: z.int().optional().describe('Tokens written to a cache, if the maker counts them'),
     })
     .describe('Kinds of tokens in'),
   output_tokens: z.int().describe('Tokens out, reasoning included'),
   output_tokens_details: z
-    .object({ reasoning_tokens: z.int().describe('Of them reasoning') })
+    .object({ reasoning_tokens: z.int().describe('Reasoning tokens') })
     .describe('Kinds of tokens out'),
   total_tokens: z.int().describe('Both together'),
   cost: dollars,
@@ -177,7 +172,7 @@ export const responsesResult = z.looseObject({
         id: z.string().describe('The id of the item'),
       }),
     )
-    .describe('What the model says and asks to have called, in order'),
+    .describe('What the model says and calls, in order'),
   incomplete_details: z
     .object({ reason: z.string().describe('max_output_tokens or content_filter') })
     .nullable()

@@ -14,8 +14,8 @@ export const createSessionRequest = z
 
 export const sessionObject = z.object({
   object: z.literal('session').describe('Always session'),
-  csrf_token: z.string().describe('To be sent as `X-Switchyard-Csrf` with every request of this session'),
-  expires_at: z.iso.datetime().describe('When the session ends, if its key does not end before'),
+  csrf_token: z.string().describe('Send it as `X-Switchyard-Csrf` with every request of this session'),
+  expires_at: z.iso.datetime().describe('When the session ends, unless its key ends sooner'),
   org: z.string().describe('The org of the key'),
   key: z
     .object({
@@ -30,7 +30,7 @@ export type SessionObject = z.infer<typeof sessionObject>;
 export const signInLink = z.object({
   object: z.literal('session.sign_in_link').describe('Always session.sign_in_link'),
   url: z.string().describe('Signs a browser in with your key, once'),
-  expires_at: z.iso.datetime().describe('Until when'),
+  expires_at: z.iso.datetime().describe('Its expiry'),
 });
 export type SignInLink = z.infer<typeof signInLink>;
 

@@ -28,9 +28,9 @@ export const speechRequest = z
         maxLength: SPEECH_INPUT_CHARACTERS_MAX,
       }),
     voice: z
-      .union([z.string().min(1), z.looseObject({ id: z.string().describe('Id of a voice of your own') })])
+      .union([z.string().min(1), z.looseObject({ id: z.string().describe('Id of your own voice') })])
       .nullish()
-      .describe('A voice of the model, by name; OpenAI’s form `{id}` of a voice of your own passes too'),
+      .describe('A voice of the model, by name; OpenAI’s `{id}` of your own voice also works'),
     response_format: z
       .enum(SPEECH_FORMATS)
       .nullish()
@@ -40,7 +40,7 @@ export const speechRequest = z
     stream_format: z
       .literal('audio', 'speech streams as audio')
       .nullish()
-      .describe('The sound streams as it is made; there is no other form'),
+      .describe('Only audio: the sound streams as it is made'),
     provider_options: providerOptions,
   })
   .apply(modelRequest, {

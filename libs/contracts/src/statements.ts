@@ -6,7 +6,7 @@ import { STATEMENT_KINDS } from './ledger-kinds.ts';
 import { listOf } from './lists.ts';
 import { quantities } from './log-entry.ts';
 
-/** Hours after its end in which a month takes what belongs to it; later, it goes to the next one, as late. */
+/** Hours after its end in which a month takes its events; later ones go to the next month, as `late`. */
 export const STATEMENT_CLOSES_AFTER_HOURS = 48;
 
 /** Lines that a statement lists by themselves, the largest amounts; the others are one line for each kind. */
@@ -17,19 +17,19 @@ export const OTHER_LINES = { usage: 'others', refund: 'other_refunds' } as const
 export const statementMonth = z
   .string()
   .regex(/^20\d\d-(0[1-9]|1[0-2])$/, 'must be a month, such as 2026-11')
-  .describe('A month of UTC, such as 2026-11');
+  .describe('A UTC month, such as 2026-11');
 
 export const statementSummary = z.object({
   object: z.literal('statement').describe('Always statement'),
   month: statementMonth,
   status: z.enum(['open', 'closed']).describe('A closed one never changes'),
   closes_at: z.iso.datetime().describe('When it is closed'),
-  opening_balance: dollars.describe('All credits before less all charges before; below zero: owed'),
+  opening_balance: dollars.describe('All earlier credits minus all earlier charges; negative: owed'),
   credits: dollars.describe('Credits granted in it'),
-  charges: dollars.describe('The sum of its lines that are no refunds'),
-  refunds: dollars.describe('The sum of its refunds, below zero'),
+  charges: dollars.describe('The sum of its lines without refunds'),
+  refunds: dollars.describe('The sum of its refunds, negative'),
   total: dollars.describe('The sum of its lines'),
-  closing_balance: dollars.describe('Opening balance and credits less the total'),
+  closing_balance: dollars.describe('Opening balance plus credits less the total'),
 });
 export type StatementSummary = z.infer<typeof statementSummary>;
 
@@ -43,14 +43,14 @@ export const statementLine = z.object({
   type: z.string().nullable().describe('Type of the model, or computer'),
   model: z.string().nullable().describe('The model that served'),
   computer_id: z.string().nullable().describe('The computer'),
-  late: z.boolean().describe('Of an earlier month, booked when that one was closed'),
+  late: z.boolean().describe('From an earlier month, already closed at booking'),
   calls: z.int().describe('Calls that reached a model'),
   quantities,
   rates: z
     .array(
-      z.object({ unit: z.string().describe('One of it'), rate: z.string().describe('US dollars for it') }),
+      z.object({ unit: z.string().describe('The unit'), rate: z.string().describe('US dollars per unit') }),
     )
-    .describe('Rates that were the same all through the line'),
+    .describe('Rates that were the same in the whole line'),
   amount: dollars,
 });
 export type StatementLine = z.infer<typeof statementLine>;
@@ -60,7 +60,7 @@ export const statement = statementSummary.extend({
   lines: z
     .array(statementLine)
     .describe(
-      `What was used, and what was given back: the ${STATEMENT_LINES_MAX} lines of the largest amounts, and one for all others of a kind`,
+      `Usage and refunds: the ${STATEMENT_LINES_MAX} largest lines, and one line of each kind for all others`,
     ),
   granted: z.array(creditObject).describe('The credits of the month'),
 });
@@ -71,7 +71,7 @@ export const statementEvent = z.object({
   event: z.string().describe('Id of the event'),
   number: z.int().describe('Number of its row in the ledger'),
   kind: z.string().describe(`What the row is: ${STATEMENT_KINDS.join(', ')}`),
-  at: z.iso.datetime().describe('When the thing that is charged ended'),
+  at: z.iso.datetime().describe('When the charged work ended'),
   key_id: z.string().nullable().describe('The key that called, or made the computer'),
   calls: z.int().describe('Calls that reached a model'),
   quantities,

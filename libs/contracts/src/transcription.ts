@@ -6,7 +6,7 @@ import { modelChoice, modelRequest, providerOptions } from './model-choice.ts';
 
 /** Bytes of one audio file, decoded: "25 MB" of the interface is 25 MiB of audio, in either form. */
 export const AUDIO_BYTES_MAX = 25 * 1024 * 1024;
-/** Bytes of all that a request says beside its audio. */
+/** Bytes of all fields of a request except its audio. */
 export const TRANSCRIPTION_FIELDS_BYTES_MAX = 256 * 1024;
 /** Characters of a prompt. */
 const TRANSCRIPTION_PROMPT_LENGTH_MAX = 32_000;
@@ -43,25 +43,25 @@ const fields = {
     max: TIMESTAMP_GRANULARITIES_MAX,
   })
     .nullish()
-    .describe('What `verbose_json` has times of, where the model tells them; default: segments'),
+    .describe('What `verbose_json` has times for, if the model gives them; default: segments'),
   stream: z.literal(false, 'transcriptions do not stream').nullish().describe('Transcriptions do not stream'),
   provider_options: providerOptions,
 };
 
 /**
- * All that a request says beside its audio and its models: the head of the call carries it (`ModelCallHead.params`), whose
- * body is the audio itself. Further fields pass.
+ * All fields of a request except its audio and models: the head of the call carries them (`ModelCallHead.params`), its
+ * body is the audio. Unknown fields pass.
  */
 export const transcriptionParams = z.looseObject({
   ...fields,
   /** Media type of the audio, as declared or derived from its file name: audio/mpeg … */
   media_type: mediaType,
-  /** Without a path; makers tell the container by its ending. */
+  /** No path; makers read the container from its extension. */
   filename,
 });
 export type TranscriptionParams = z.infer<typeof transcriptionParams>;
 
-/** The fields beside the audio as either form brings them; what is missing of `media_type` and `filename` is filled in. */
+/** The fields of either form except the audio; a missing `media_type` or `filename` is filled in. */
 export const transcriptionFields = z
   .looseObject({ ...modelChoice, ...fields, media_type: mediaType.nullish(), filename: filename.nullish() })
   .apply(modelRequest);
@@ -73,14 +73,14 @@ export const transcriptionJsonRequest = z
     audio: z
       .string()
       .describe(
-        `The audio in base64 (standard, url-safe or a data: URL), at most ${AUDIO_BYTES_MAX} bytes of it`,
+        `The audio in base64 (standard, url-safe or a data: URL), at most ${AUDIO_BYTES_MAX} bytes decoded`,
       ),
     media_type: z
       .string()
       .describe(
         'Type of the audio: audio/mpeg, audio/wav, audio/flac, audio/ogg, audio/mp4, audio/webm, audio/aac …',
       ),
-    filename: filename.optional().describe('Name that the file has at the maker'),
+    filename: filename.optional().describe('Name of the file for the maker'),
     ...fields,
   })
   .apply(modelRequest, {
@@ -109,7 +109,7 @@ export const transcriptionFormRequest = z
       .describe('A JSON object, passed on to the model’s maker unchanged'),
   })
   .apply(modelRequest, {
-    description: 'OpenAI’s transcription. Lists are fields that are repeated, or one with a JSON list',
+    description: 'OpenAI’s transcription. A list is a repeated field, or a field with a JSON list',
   });
 
 const seconds = (what: string) =>
@@ -128,7 +128,7 @@ const word = z.looseObject({
 
 /**
  * What a maker's adapter answers: OpenAI's `verbose_json`, whatever the caller asked for; the router renders json,
- * verbose_json, text, srt and vtt from it. Only `text` is sure to be there.
+ * verbose_json, text, srt and vtt from it. Only `text` is always present.
  */
 export const transcriptionAnswer = z.looseObject({
   text: z.string(),
@@ -144,17 +144,17 @@ export type TranscriptionAnswer = z.infer<typeof transcriptionAnswer>;
 export const transcriptionResult = z
   .looseObject({
     text: z.string().describe('What was said'),
-    language: z.string().describe('As the model or else the caller says it; empty where neither does'),
+    language: z.string().describe('As the model or else the caller names it; empty if neither does'),
     duration: z.number().describe('Seconds of audio, measured from the file'),
     model: z.string().describe('The model that served'),
     usage: z.looseObject({
       seconds: z.number().describe('Seconds of audio that are charged'),
       cost: dollars,
     }),
-    segments: z.array(segment).optional().describe('With `verbose_json`, where the model tells them'),
+    segments: z.array(segment).optional().describe('With `verbose_json`, if the model gives them'),
     words: z
       .array(word)
       .optional()
-      .describe('With `verbose_json` and granularity `word`, where the model tells them'),
+      .describe('With `verbose_json` and granularity `word`, if the model gives them'),
   })
   .meta({ description: 'The text of `json` and `verbose_json`' });

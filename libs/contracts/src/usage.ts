@@ -7,14 +7,14 @@ import { logStatus, quantities } from './log-entry.ts';
 
 export const USAGE_INTERVALS = ['minute', 'hour', 'day', 'month'] as const;
 export const USAGE_GROUPS = ['key', 'type', 'model', 'maker', 'computer', 'status'] as const;
-/** Rows of one export of Logs; a longer one goes on where it ended. */
+/** Rows of one export of Logs; the next export continues there. */
 export const LOG_EXPORT_ROWS_MAX = 1_000_000;
 const FILTER_LENGTH_MAX = 300;
 
 export const usageInterval = z.enum(USAGE_INTERVALS);
 export const usageGroup = z.union([z.enum(USAGE_GROUPS), tagGroup]);
 
-/** How rows may be asked for, beside JSON: `format`, or `Accept` with their media types. */
+/** Formats of rows, selected by `format`, or by `Accept` with their media types. */
 const ROW_FORMATS = ['json', 'csv', 'ndjson'] as const;
 export type RowFormat = (typeof ROW_FORMATS)[number];
 export const rowFormat = z
@@ -34,7 +34,7 @@ const filter = z.string().min(1).max(FILTER_LENGTH_MAX).optional();
 const timeZone = z
   .string()
   .max(64)
-  .refine(isTimeZone, 'is no time zone of the IANA list, such as Asia/Kathmandu')
+  .refine(isTimeZone, 'must be an IANA time zone, such as Asia/Kathmandu')
   .optional()
   .describe(
     'Time zone of the intervals, by its name (Asia/Kathmandu), daylight saving included; default: the offset of `from`',
@@ -49,14 +49,14 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** Usage of one thing alone: of these at most one. */
+/** Filters of Usage: at most one of them. */
 const usageFilters = {
   key: filter.describe('Only of this key, by its id'),
   type: filter.describe('Only of this type'),
   model: filter.describe('Only of this model'),
   maker: filter.describe('Only of this maker'),
   computer: filter.describe('Only of this computer'),
-  status: filter.describe('Only of calls that ended so'),
+  status: filter.describe('Only calls with this status'),
 } satisfies Record<(typeof USAGE_GROUPS)[number], z.ZodType>;
 
 export const usageQuery = z.strictObject({
@@ -91,7 +91,7 @@ export const usageReport = z.object({
   to: z.iso.datetime().describe('Its end, exclusive'),
   interval: usageInterval.nullable().describe('The interval asked for'),
   group_by: usageGroup.nullable().describe('The grouping asked for'),
-  tz: z.string().nullable().describe('The time zone asked for by its name'),
+  tz: z.string().nullable().describe('The time zone asked for by name'),
   as_of: z.iso.datetime().describe('Every event up to this moment is in the figures'),
   total: z
     .object({ calls: z.int().describe('Calls that reached a model'), cost: dollars, quantities })
@@ -109,7 +109,7 @@ export const logsQuery = listQuery.extend({
   type: filter.describe('Only of this type of model'),
   model: filter.describe('Only of this model'),
   computer: filter.describe('Only of this computer'),
-  status: logStatus.optional().describe('Only those that ended so'),
+  status: logStatus.optional().describe('Only those with this status'),
   cost_min: cost.describe('Only those that cost this much or more, in US dollars'),
   cost_max: cost.describe('Only those that cost this much or less, in US dollars'),
   tag: tagFilter.optional(),

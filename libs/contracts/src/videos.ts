@@ -23,13 +23,13 @@ export const VIDEO_URL_SECONDS = 3_600;
 
 const RESOLUTION = /^(480p|720p|1080p|[1-9]\d{1,4}x[1-9]\d{1,4})$/;
 const RATIO = /^[1-9]\d{0,2}:[1-9]\d{0,2}$/;
-/** Sizes are whole pixels, so that 854x480 is 16:9 to the eye. */
+/** Sizes are whole pixels, so 854x480 counts as 16:9. */
 const RATIO_TOLERANCE = 0.02;
 
 export const videosRequest = z
   .looseObject({
     ...modelChoice,
-    prompt: z.string().min(1).max(VIDEO_PROMPT_LENGTH_MAX).describe('What is to be seen'),
+    prompt: z.string().min(1).max(VIDEO_PROMPT_LENGTH_MAX).describe('What to show'),
     duration: z
       .int()
       .min(VIDEO_SECONDS_MIN)
@@ -37,16 +37,16 @@ export const videosRequest = z
       .describe('Seconds; each model accepts its own lengths, and is charged by the second'),
     resolution: z
       .string()
-      .regex(RESOLUTION, 'is 480p, 720p, 1080p or <width>x<height>')
+      .regex(RESOLUTION, 'must be 480p, 720p, 1080p or <w>x<h>')
       .nullish()
       .describe(
         '480p, 720p, 1080p or <width>x<height>; when omitted the model chooses and its highest rate is charged',
       ),
-    aspect_ratio: z.string().regex(RATIO, 'is of the form <w>:<h>').nullish().describe('<w>:<h>'),
-    generate_audio: z.boolean().nullish().describe('Sound with the video, where the model can make it'),
+    aspect_ratio: z.string().regex(RATIO, 'must be <w>:<h>').nullish().describe('<w>:<h>'),
+    generate_audio: z.boolean().nullish().describe('Add sound, if the model can make it'),
     image: z
       .string()
-      .regex(/^(data:|https?:\/\/)/i, 'is a URL, or a data URL: data:<media_type>;base64,<data>')
+      .regex(/^(data:|https?:\/\/)/i, 'must be an http(s) URL or data:<media_type>;base64,<data>')
       .nullish()
       .describe(
         'The first frame, for image-to-video models: an http(s) URL, or data:<media_type>;base64,<data>',
@@ -55,7 +55,7 @@ export const videosRequest = z
     n: z.literal(1, 'one video for each request').nullish().describe('One video for each request'),
     provider_options: providerOptions,
     callback_url: z
-      .url({ protocol: /^https?$/, error: 'is an http(s) URL' })
+      .url({ protocol: /^https?$/, error: 'not an http(s) URL' })
       .max(CALLBACK_URL_LENGTH_MAX)
       .nullish()
       .describe('Receives a POST when the job ends, signed as in Standard Webhooks'),
@@ -65,12 +65,12 @@ export const videosRequest = z
     path: ['aspect_ratio'],
   })
   .apply(modelRequest, {
-    description: 'A video to be made. Fields that are not listed here go to the maker as they are',
+    description: 'A video to make. Fields that are not listed here go to the maker as they are',
     examples: [{ model: 'local/video', prompt: 'a red boat on the sea', duration: 2, resolution: '480p' }],
   });
 export type VideosRequest = z.infer<typeof videosRequest>;
 
-/** Fields of a request that have a meaning of their own; all others go on to the maker as they are. */
+/** Fields of a request that the service reads; all others go to the maker as they are. */
 export const VIDEO_FIELDS: readonly string[] = [
   'model',
   'models',
@@ -106,21 +106,19 @@ export const videoObject = z.object({
     .string()
     .describe('The model that serves; the first one asked for until a maker has taken the job'),
   duration: z.int().describe('Seconds asked for'),
-  resolution: z.string().describe('As asked for, else the model’s own; `auto` where it does not tell'),
+  resolution: z.string().describe('As requested, else the model’s own; `auto` if unknown'),
   created_at: z.iso.datetime().describe('When the job was taken'),
   usage: z
     .object({
       seconds: z.number().describe('Seconds charged; 0 after a refund'),
-      cost: dollars.describe('US dollars: all of it while the job is pending, 0 after a refund'),
+      cost: dollars.describe('US dollars: the full price while pending, 0 after a refund'),
     })
     .describe('What is charged'),
   videos: z
     .array(
       z.object({
         media_type: z.string().describe('Such as video/mp4'),
-        url: z
-          .string()
-          .describe('Where the video is, without a key, for an hour; another GET gives a new one'),
+        url: z.string().describe('URL of the video for an hour, without a key; another GET gives a new one'),
       }),
     )
     .optional()
@@ -132,18 +130,18 @@ export const videoObject = z.object({
       message: z.string().describe('Why, for people'),
     })
     .optional()
-    .describe('When failed; the charge is given back'),
+    .describe('When failed; the charge is refunded'),
 });
 export type VideoObject = z.infer<typeof videoObject>;
 export const videoList = listOf(videoObject);
 
-/** A job as the workers tell it: the address of its result is the edge's to sign. */
+/** A job as the workers report it; the edge adds the signed URL of its result. */
 export const videoView = videoObject.omit({ videos: true }).extend({ media_type: z.string().nullable() });
 export type VideoView = z.infer<typeof videoView>;
 export const videoListing = listOf(videoView);
 
 export const deletedVideo = z.object({
-  id: z.string().describe('The video that was'),
+  id: z.string().describe('The deleted video'),
   object: z.literal('video').describe('Always video'),
   deleted: z.literal(true).describe('Always true'),
 });
@@ -157,7 +155,7 @@ export function newVideoId(nowMs: number): string {
 export const videoCandidate = z.object({ model: z.string(), cost_nano: z.string() });
 
 /**
- * `waiting`: no maker has it. `starting`: one was, or is being, asked: whether it took the job is not known yet.
+ * `waiting`: no maker has it. `starting`: one was, or is being, asked; it is not known yet whether it took the job.
  * `started`: one has it. `cancelled`: deleted by its caller after a maker had taken it; the charge stands.
  */
 const VIDEO_STATES = ['waiting', 'starting', 'started', 'completed', 'failed', 'cancelled'] as const;
@@ -204,7 +202,7 @@ export const videoRecord = z.object({
   attempt: z.object({ model: z.string(), upstream, job: z.string().nullable() }).nullable(),
   /** Upstreams that were asked and did not take it. */
   attempts: z.array(logAttempt),
-  /** Starts of the present attempt whose end was not known, and looks at the job since it began. */
+  /** Starts of the current attempt with an unknown outcome, and polls of the job since it began. */
   starts: z.int().nonnegative(),
   polls: z.int().nonnegative(),
   lease: z.object({ owner: z.string(), until: z.iso.datetime() }).nullable(),
@@ -232,7 +230,7 @@ export const createVideoHead = z.object({
   ...chargedCall.shape,
   /** `model`, then `models`, in order, without repeats and without those that the key may not use. */
   models: z.array(z.string()).min(1),
-  /** Bytes of the body, so that its place in memory is taken before it is asked for. */
+  /** Bytes of the body: memory is reserved before it is requested. */
   body_bytes: z.int().nonnegative(),
 });
 export type CreateVideoHead = z.infer<typeof createVideoHead>;

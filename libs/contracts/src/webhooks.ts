@@ -8,7 +8,7 @@ import { listOf } from './lists.ts';
 export const WEBHOOKS_PER_ORG_MAX = 20;
 const WEBHOOK_URL_LENGTH_MAX = 2_048;
 const WEBHOOK_DESCRIPTION_LENGTH_MAX = 500;
-/** How long a secret that was rotated still signs, beside its successor. */
+/** How long a rotated secret still signs, alongside its successor. */
 export const WEBHOOK_SECRET_GRACE_MS = 24 * 3_600_000;
 
 const NAMES = Object.keys(EVENTS) as EventName[];
@@ -19,17 +19,17 @@ const EVENTS_MAX = 100;
 
 /** An event's name, all events of a noun (`computer.*`), or all (`*`). */
 export const webhookEvent = z.string().refine((text) => PATTERNS.has(text), {
-  error: 'is no event; docs/events.md lists them, and computer.* or * stand for many',
+  error: 'not an event; docs/events.md lists them; computer.* or * match several',
 });
 
-const url = z.url({ protocol: /^https?$/, error: 'is an http(s) URL' }).max(WEBHOOK_URL_LENGTH_MAX);
+const url = z.url({ protocol: /^https?$/, error: 'not an http(s) URL' }).max(WEBHOOK_URL_LENGTH_MAX);
 const events = boundedList(webhookEvent, { min: 1, max: EVENTS_MAX });
 const description = z
   .string()
   .max(WEBHOOK_DESCRIPTION_LENGTH_MAX)
   .nullish()
   .describe('What it is for, in your words');
-const WHERE_TO = 'Where events are sent, by POST: an http(s) address in the public internet';
+const WHERE_TO = 'Where events are sent by POST: a public http(s) address';
 const WHICH = 'Which events: names as docs/events.md has them, `computer.*` for all of a noun, or `*`';
 
 export const createWebhookRequest = z
@@ -45,9 +45,9 @@ export const updateWebhookRequest = z
     status: z
       .enum(['enabled', 'disabled'])
       .optional()
-      .describe('`enabled` enables a disabled webhook. It receives the events from now on'),
+      .describe('`enabled` enables a disabled webhook; it gets the events from then on'),
   })
-  .meta({ description: 'What is left out stays as it is', examples: [{ status: 'enabled' }] });
+  .meta({ description: 'Omitted fields stay as they are', examples: [{ status: 'enabled' }] });
 export type UpdateWebhookRequest = z.infer<typeof updateWebhookRequest>;
 
 /** The last attempt that failed. */
@@ -63,18 +63,18 @@ export const webhookObject = z.object({
   id: idOf('webhook').describe('Id of the webhook'),
   object: z.literal('webhook').describe('Always webhook'),
   url: z.string().describe('Where events are sent'),
-  events: z.array(z.string()).describe('Which events are'),
+  events: z.array(z.string()).describe('Which events'),
   description: z.string().nullable().describe('What it is for'),
-  status: z.enum(['enabled', 'disabled']).describe('A disabled one is sent nothing'),
+  status: z.enum(['enabled', 'disabled']).describe('A disabled one gets no events'),
   disabled_reason: z
     .enum(['failing', 'gone', 'user'])
     .nullable()
-    .describe('`failing`: it took nothing for too long; `gone`: it answered 410; `user`: so asked for'),
+    .describe('`failing`: it failed for too long; `gone`: it answered 410; `user`: on request'),
   failing_since: z.iso
     .datetime()
     .nullable()
-    .describe('Since when every attempt at this URL has failed; null after one that did not'),
-  last_error: webhookFailure.nullable().describe('The last attempt that failed; null where none has'),
+    .describe('Since when every attempt at this URL has failed; null after a success'),
+  last_error: webhookFailure.nullable().describe('The last failed attempt; null: none'),
   created_at: z.iso.datetime().describe('When it was made'),
 });
 export type WebhookObject = z.infer<typeof webhookObject>;
@@ -103,26 +103,26 @@ export const webhookDelivery = z.object({
 export type WebhookDelivery = z.infer<typeof webhookDelivery>;
 export const webhookDeliveryList = listOf(webhookDelivery);
 
-/** The answers that hold the secret: of its making, and of its rotation. */
+/** The answers with the secret: of its creation, and of its rotation. */
 export const webhookWithSecret = webhookObject.extend({
-  secret: z.string().describe('`whsec_` and base64, by which deliveries are signed'),
+  secret: z.string().describe('Signs the deliveries: `whsec_` and base64'),
 });
 export type WebhookWithSecret = z.infer<typeof webhookWithSecret>;
 
 export const deletedWebhook = z.object({
-  id: z.string().describe('Id of the webhook that is gone'),
+  id: z.string().describe('Id of the deleted webhook'),
   object: z.literal('webhook').describe('Always webhook'),
   deleted: z.literal(true).describe('Always true'),
 });
 
-/** What signs `callback_url`s of an org: made when it is first needed. */
+/** Signs for the `callback_url`s of an org; created when first needed. */
 export const signingSecret = z.object({
   object: z.literal('webhook_signing_secret').describe('Always webhook_signing_secret'),
-  secret: z.string().describe('`whsec_` and base64, by which what is sent to a `callback_url` is signed'),
+  secret: z.string().describe('Signs what is sent to a `callback_url`: `whsec_` and base64'),
 });
 export type SigningSecret = z.infer<typeof signingSecret>;
 
-/** `whsec_` and base64. One that was rotated away signs until `until`, after the newest, which comes first. */
+/** `whsec_` and base64. A rotated one signs until `until`, after the newest, which is first. */
 const storedSecret = z.object({ secret: z.string(), until: z.iso.datetime().nullable() });
 export const storedSecrets = z.array(storedSecret).min(1);
 export type StoredSecrets = z.infer<typeof storedSecrets>;
@@ -137,7 +137,7 @@ export const webhookRecord = webhookObject.omit({ object: true }).extend({
 });
 export type WebhookRecord = z.infer<typeof webhookRecord>;
 
-/** KV bucket `webhook-secrets`: org -> what signs its `callback_url`s. Written by control. */
+/** KV bucket `webhook-secrets`: org -> secrets of its `callback_url`s. Written by control. */
 export const signingSecretRecord = z.object({ org: idOf('org'), secrets: storedSecrets });
 export type SigningSecretRecord = z.infer<typeof signingSecretRecord>;
 

@@ -157,7 +157,7 @@ describe('local/chat', () => {
     expect(thrice.usage.completion_tokens).toBe(6);
   });
 
-  it('says no more than the longest answer that the catalog names', async () => {
+  it('answers no longer than the catalog’s maximum', async () => {
     const { choices, usage } = await chat('Repeat ! 40000 times', { max_tokens: 40_000 });
     expect([choices[0]?.finish_reason, usage.completion_tokens]).toEqual(['length', OUTPUT_TOKENS_MAX]);
   });
@@ -263,7 +263,7 @@ describe("local/chat's tool calls", () => {
     ]);
   });
 
-  it('tells what the tool brought in the next turn', async () => {
+  it('reports the tool’s result in the next turn', async () => {
     const call = {
       id: 'call_1',
       type: 'function',

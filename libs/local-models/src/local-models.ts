@@ -17,9 +17,9 @@ export interface LocalCall {
   type: ModelType;
   /** The upstream's own name in the catalog: `chat`, `embed` … */
   model: string;
-  /** The caller's JSON, byte for byte; of a transcription the audio's bytes. */
+  /** The caller's JSON, byte for byte; for a transcription, the audio. */
   body: Uint8Array;
-  /** Of a transcription: what the caller said beside the audio (language, prompt …). */
+  /** For a transcription: the caller's other fields (language, prompt …). */
   params?: Record<string, unknown>;
   stream: boolean;
   /** Aborted when the caller goes away: work stops at the next step with the signal's reason. */
@@ -30,7 +30,7 @@ export interface LocalCall {
 
 interface LocalModels {
   /**
-   * Answers one call. What is wrong with the request becomes an answer with an error status and OpenAI's error body.
+   * Answers one call. An error of the request becomes an answer with an error status and OpenAI's error body.
    * @throws the signal's reason when the caller is gone.
    */
   answer: (call: LocalCall) => Promise<LocalAnswer>;
@@ -101,6 +101,6 @@ function parseJson(body: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch (cause) {
-    throw new LocalRefusal(400, 'invalid_json', 'the body is not JSON that can be read', null, { cause });
+    throw new LocalRefusal(400, 'invalid_json', 'the body is not valid JSON', null, { cause });
   }
 }

@@ -1,4 +1,4 @@
-// What every local model is given, and how a body that its schema refuses becomes a refusal.
+// The request of every local model, and how an invalid body becomes a refusal.
 import { fromZodError } from '@switchyard/contracts';
 import type { z } from 'zod';
 import { LocalRefusal } from './local-refusal.ts';

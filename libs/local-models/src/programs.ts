@@ -1,4 +1,4 @@
-// The system programs that local models use, and the Debian packages that bring them. The set-up installs
+// The system programs that local models use, and the Debian packages that contain them. The set-up installs
 // `DEBIAN_PACKAGES`; a model whose program is missing refuses with 503, naming the package.
 
 export const PROGRAMS = {

@@ -7,13 +7,13 @@ import { PROGRAMS, type ProgramName } from './programs.ts';
 export interface RunningProgram {
   input: Writable;
   output: Readable;
-  /** When it has ended well. @throws ProgramFailed, LocalRefusal 503 when it is not installed, the signal's reason */
+  /** When it has succeeded. @throws ProgramFailed, LocalRefusal 503 when it is not installed, the signal's reason */
   done: Promise<void>;
-  /** When it runs no longer, even if its output is not read yet. */
+  /** When it has exited, even if its output is not read yet. */
   exited: Promise<void>;
 }
 
-/** The program ended badly; the message has its own last words. */
+/** The program failed; the message has the end of its stderr. */
 export class ProgramFailed extends Error {
   override readonly name = 'ProgramFailed';
 }
@@ -52,6 +52,6 @@ export function runProgram(program: ProgramName, args: string[], signal: AbortSi
 
 function programMissing(program: ProgramName, cause: unknown): LocalRefusal {
   const { debianPackage } = PROGRAMS[program];
-  const message = `the program ${program} is not installed here; the Debian package ${debianPackage} brings it`;
+  const message = `the program ${program} is not installed; install the Debian package ${debianPackage}`;
   return new LocalRefusal(503, 'program_missing', message, null, { cause });
 }

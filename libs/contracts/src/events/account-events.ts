@@ -4,7 +4,7 @@ import { billingMode } from '../accounts.ts';
 import { administered } from './administered.ts';
 import { defineBookedEvent, defineEvent, nanos } from './define-event.ts';
 
-/** Credits of an org: a row of the ledger of its own, that costs nothing and may be spent. */
+/** Credits of an org: a separate ledger row, which costs nothing and may be spent. */
 const creditGranted = z.object({
   credit_id: z.string(),
   org: z.string(),
@@ -15,11 +15,11 @@ const creditGranted = z.object({
   reference: z.string().nullable(),
 });
 
-/** A charge was given back by hand, in whole or in part. */
+/** An operator refunded a charge, in whole or in part. */
 const chargeRefunded = z.object({
   refund_id: z.string(),
   org: z.string(),
-  /** The key that gave it back. */
+  /** The key that refunded it. */
   key_id: z.string(),
   /** Id of the event that charged. */
   charge: z.string(),
@@ -66,7 +66,7 @@ export const accountEventIds = {
   keyUpdated: (keyId: string, revision: number) => `${keyId}:updated:${revision}`,
   keyRotated: (keyId: string, revision: number) => `${keyId}:rotated:${revision}`,
   credit: (creditId: string) => creditId,
-  /** The place in the row of a charge's refunds: two made at once cannot both have it. */
+  /** `number` among the refunds of a charge: two concurrent refunds cannot both have it. */
   refund: (charge: string, number: number) => `${charge}:refund:${number}`,
   key: (keyId: string, change: 'created' | 'revoked') => `${keyId}:${change}`,
 } as const;
@@ -84,7 +84,7 @@ export const accountEvents = {
     },
   }),
   'charge.refunded': defineBookedEvent({
-    meaning: 'A charge was given back by hand, in whole or in part; `charge` names its event.',
+    meaning: 'An operator refunded a charge, in whole or in part; `charge` names its event.',
     by: 'billing',
     data: chargeRefunded,
     shows: ['charge', 'amount_nano', 'reason', 'reference'],
@@ -102,7 +102,7 @@ export const accountEvents = {
     shows: ['org', 'billing', 'monthly_limit_nano'],
   }),
   'org.created': defineEvent({
-    meaning: 'An operator made an org.',
+    meaning: 'An operator created an org.',
     by: 'control',
     data: orgChanged,
     shows: ['org', 'by_key_id'],
@@ -132,7 +132,7 @@ export const accountEvents = {
     shows: ['org'],
   }),
   'key.created': defineEvent({
-    meaning: 'An API key was made.',
+    meaning: 'An API key was created.',
     by: 'control',
     data: keyChanged,
     shows: KEY_SHOWS,

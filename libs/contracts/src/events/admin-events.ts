@@ -12,7 +12,7 @@ const PROVIDER_SHOWS = ['provider', 'request_id'] as const;
 
 export const adminEvents = {
   'webhook.created': defineEvent({
-    meaning: 'A webhook was made.',
+    meaning: 'A webhook was created.',
     by: 'control',
     data: webhookChanged,
     shows: WEBHOOK_SHOWS,
@@ -60,7 +60,7 @@ export const adminEventIds = {
   webhook: (webhookId: string, change: 'created' | 'deleted') => `${webhookId}:${change}`,
   webhookChanged: (webhookId: string, change: 'updated' | 'rotated', revision: number) =>
     `${webhookId}:${change}:${revision}`,
-  /** `changeId` is made with the change: the record may be gone before, and has no revision then. */
+  /** `changeId` is new for each change: a record that does not exist has no revision. */
   signingSecret: (org: string, changeId: string) => `${org}:signing_secret:${changeId}`,
   provider: (maker: string, changeId: string) => `provider_${maker}:${changeId}`,
 } as const;

@@ -17,7 +17,7 @@ const budgetThreshold = z.object({
   starts_at: z.iso.datetime(),
   ends_at: z.iso.datetime(),
   limit_nano: nanos,
-  /** Booked in the period when the threshold was found reached. */
+  /** Booked in the period when the threshold was detected. */
   spent_nano: nanos,
 });
 

@@ -19,7 +19,7 @@ const computerMetered = z.object({
   disk_gb: z.number(),
   lines: z.array(chargeLine),
   cost_nano: nanos,
-  /** The computer's metadata; so in the other events. */
+  /** The computer's metadata, also in other events. */
   tags: tags.optional(),
 });
 
@@ -90,7 +90,7 @@ export const computerEvents = {
 
 const MINUTE_ID = /^(cmp_[A-Za-z0-9_-]{1,100}):\d{1,15}:\d{1,15}$/;
 
-/** The computer of a minute, by the id of the minute's event; null: it is no such id. */
+/** The computer of a minute, by the id of the minute's event; null: another id. */
 export function computerOfMinute(eventId: string): string | null {
   return MINUTE_ID.exec(eventId)?.[1] ?? null;
 }

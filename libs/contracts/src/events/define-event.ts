@@ -1,4 +1,4 @@
-// What the declaration of an event says.
+// Declarations of events.
 import { z } from 'zod';
 import type { LedgerKind, LogKind } from '../ledger-kinds.ts';
 import type { ServiceName } from '../services.ts';
@@ -31,7 +31,7 @@ export interface Booked<D> {
   readonly kind: LedgerKind | (D extends Priced ? never : null);
   /** Kind of the log row of an event without a ledger row; else the kind of the ledger row decides (LEDGER_KINDS). */
   readonly log?: LogKind;
-  /** `any_time`: published again after a crash, it may state another time. The audit compares no times then. */
+  /** `any_time`: a repeat after a crash may state another time, so the audit compares no times. */
   readonly repeats: 'same_time' | 'any_time';
 }
 

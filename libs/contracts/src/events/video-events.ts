@@ -5,7 +5,7 @@ import { logAttempt } from '../log-entry.ts';
 import { videoCandidate } from '../videos.ts';
 import { chargeLine, defineBookedEvent, defineEvent, nanos } from './define-event.ts';
 
-/** A video job was taken and charged, in one: the job is made from this event, and its price is frozen in it. */
+/** A video job was accepted and charged in one step: this event creates the job and freezes its price. */
 const videoCharged = z.object({
   video_id: z.string(),
   request_id: z.string(),
@@ -20,7 +20,7 @@ const videoCharged = z.object({
   candidates: z.array(videoCandidate).min(1),
   /** Seconds. */
   duration: z.int().positive(),
-  /** As asked for, and what the model makes where nothing was. */
+  /** As requested, and the model's default if nothing was. */
   resolution: z.string().nullable(),
   default_resolution: z.string().nullable(),
   /** Bytes of its first frame; 0: it has none. */
@@ -44,7 +44,7 @@ const videoRefunded = z.object({
   reason: z.enum(['failed', 'deleted', 'cheaper_model']),
   /** Seconds taken back with it. */
   seconds: z.number().nonnegative(),
-  /** What is given back: above zero. */
+  /** The refund, above zero. */
   cost_nano: nanos,
   /** Those of the charge. */
   tags: tags.optional(),
@@ -88,7 +88,7 @@ export const videoEvents = {
     },
   }),
   'video.refunded': defineBookedEvent({
-    meaning: 'A charge for a video was given back: all of it, or the difference to a cheaper model.',
+    meaning: 'A charge for a video was refunded: all of it, or the difference to a cheaper model.',
     by: 'video-worker',
     data: videoRefunded,
     shows: ['video_id', 'model', 'reason', 'cost_nano'],
@@ -102,7 +102,7 @@ export const videoEvents = {
     },
   }),
   'video.completed': defineEvent({
-    meaning: 'A video is there to be fetched.',
+    meaning: 'A video is ready.',
     by: 'video-worker',
     data: videoEnded,
     shows: SHOWS,

@@ -23,7 +23,7 @@ describe('evaluate', () => {
     expect(evaluate(text)).toBe(value);
   });
 
-  it.each(['', '6', '6*', '*6', '(1 + 2', '1 2', '1..2', '()', 'six'])('takes %j for no sum', (text) => {
+  it.each(['', '6', '6*', '*6', '(1 + 2', '1 2', '1..2', '()', 'six'])('finds no sum in %j', (text) => {
     expect(evaluate(text)).toBeNull();
   });
 

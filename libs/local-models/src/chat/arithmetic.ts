@@ -12,7 +12,7 @@ interface Sum {
 const SEARCHED_LENGTH_MAX = 10_000;
 /** Brackets, signs and powers inside one another. */
 const DEPTH_MAX = 200;
-/** Digits of a double that are right. */
+/** Exact decimal digits of a double. */
 const DIGITS = 15;
 
 const SPOKEN_OPERATORS: readonly (readonly [RegExp, string])[] = [
@@ -63,7 +63,7 @@ export function findExpression(text: string): Sum | null {
   return null;
 }
 
-/** The value of an expression; null when the text is none or has no operator. */
+/** The value of an expression; null if the text is not one or has no operator. */
 export function evaluate(text: string): number | null {
   try {
     return new Parser(text.match(TOKEN) ?? []).parse();
@@ -80,7 +80,7 @@ function inSigns(text: string): string {
   return spelled;
 }
 
-/** "pages 3-5" and "24/7" are no sums unless one is asked for, or nothing else is said. */
+/** "pages 3-5" and "24/7" are not sums unless one is asked for, or they are all the text. */
 function isMeant(run: string, text: string): boolean {
   const looksLikeProse = /^\d+[-/]\d+$/.test(run);
   return !looksLikeProse || ASKS.test(text) || text.replace(/[=?.\s]/g, '') === run;

@@ -1,4 +1,4 @@
-// OpenAI's chat request -> what local/chat works with. Parameters that mean nothing to a set of rules (temperature,
+// OpenAI's chat request -> the form that local/chat uses. Parameters that mean nothing to a set of rules (temperature,
 // seed, penalties …) are accepted and do nothing.
 import { chatCompletionRequest } from '@switchyard/contracts';
 import { z } from 'zod';
@@ -78,7 +78,7 @@ interface ToolCall {
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant' | 'tool';
   text: string;
-  /** What can be said of its images. */
+  /** Notes on its images. */
   images: string[];
   /** Of an assistant's message. */
   toolCalls: ToolCall[];

@@ -1,4 +1,4 @@
-// The whole of local/chat's judgement, in order: what tools brought, JSON if JSON is wanted, tools to call, then rules.
+// How local/chat composes a reply: tools to call, else tool results or rules, as JSON if requested.
 import type { Turns } from '../turns.ts';
 import type { ChatRequest } from './chat-request.ts';
 import { type Conversation, readConversation } from './conversation.ts';
@@ -19,7 +19,7 @@ export async function composeReply(
 ): Promise<Reply> {
   const conversation = readConversation(request.messages, now);
   const { toolPolicy, format } = request;
-  // Tools that were called have answered: they are called again only where the caller insists.
+  // Tools that were called have answered: they are called again only if the caller requires it.
   if (toolPolicy.required || conversation.toolResults.length === 0) {
     const calls = await planToolCalls(toolPolicy, conversation, fill, turns);
     if (calls.length > 0) return { type: 'tool_calls', calls };

@@ -5,8 +5,8 @@ import type { ChatMessage } from './chat-request.ts';
 /** Characters of one message that the rules read; counting tokens reads all of it. */
 const MESSAGE_LENGTH_READ_MAX = 100_000;
 /**
- * Characters of an instruction: the rules' regular expressions read no more, as some take time by the square of it. Of
- * a longer message its beginning and its end are the instruction: a text is brought along between or after them.
+ * Characters of an instruction: some regular expressions of the rules take quadratic time. The instruction of a longer
+ * message is its beginning and its end, because quoted text is usually between or after them.
  */
 const INSTRUCTION_LENGTH_MAX = 2_000;
 /** Characters of all earlier messages that are searched, the latest messages first. */
@@ -29,11 +29,11 @@ export interface Conversation {
   said: string;
   /** The part of it that may ask for something. */
   instruction: string;
-  /** What can be said of its images. */
+  /** Notes on its images. */
   images: string[];
   /** Everything before it, oldest first. */
   earlier: ChatMessage[];
-  /** Results that came in after the last word of user or assistant, in order. */
+  /** Tool results after the last user or assistant message, in order. */
   toolResults: ToolResult[];
   now: Date;
 }
@@ -57,7 +57,7 @@ function instructionOf(said: string): string {
   return said.length <= INSTRUCTION_LENGTH_MAX ? said : `${said.slice(0, half)}\n${said.slice(-half)}`;
 }
 
-/** Sentences of the earlier messages and of the present one but for its questions. */
+/** Sentences of the earlier messages and the current one, without questions. */
 export function statementsOf({ earlier, said }: Conversation): Statement[] {
   const before = latest(earlier).flatMap(({ role, text }) =>
     sentencesOf(text).map((sentence) => ({ role, sentence })),

@@ -1,4 +1,4 @@
-// What can be said of an image without opening it: its media type and size.
+// A note on an image that is not opened: its media type and size.
 
 /** `12 KB image/png` of a data URL; another URL is not opened. */
 export function noteImage(url: string): string {

@@ -1,4 +1,4 @@
-// `response_format`: JSON that satisfies the caller's schema, filled from what was said and what tools brought.
+// `response_format`: JSON that satisfies the caller's schema, filled from the message and the tool results.
 import type { OutputFormat } from './chat-request.ts';
 import type { Conversation } from './conversation.ts';
 import { isSchema, type JsonSchema } from './schema/json-schema.ts';
@@ -21,11 +21,11 @@ export async function structuredOutput(
 
 interface WrittenSchema {
   schema: JsonSchema;
-  /** As it stands in the message. */
+  /** As written in the message. */
   source: string;
 }
 
-/** Clients that know only `json_object` write the schema into a message: the first JSON object after that word. */
+/** Clients that know only `json_object` write it into a message: the first JSON object after the word `schema`. */
 function schemaInMessages({ earlier, said }: Conversation): WrittenSchema | null {
   const texts = [...earlier.filter(({ role }) => role === 'system').map(({ text }) => text), said];
   for (const text of texts) {

@@ -31,7 +31,7 @@ const CALLS_MAX = 8;
 /** Characters of a tool's name, and of its description and parameters together, that are read. */
 const TOOL_LENGTH_READ_MAX = 20_000;
 
-/** Parts of names that say nothing of what a tool is about. */
+/** Parts of names that do not say what a tool is about. */
 const GENERIC = new Set(
   'get set fetch find list lookup do run call make tool function api current new current retrieve show'
     .split(' ')
@@ -48,7 +48,7 @@ const OPERATORS = new Map(
   ]),
 );
 
-/** Empty: the message is about no tool, and none must be called. */
+/** Empty: the message is about no tool, and none is required. */
 export async function planToolCalls(
   policy: ToolPolicy,
   conversation: Conversation,

@@ -1,4 +1,4 @@
-// Tells what the tools brought: JSON read out as "name: value", a text as it is.
+// Reports the results of tools: JSON as "name: value", other text unchanged.
 import type { ToolResult } from './conversation.ts';
 import type { Json } from './schema/json-schema.ts';
 

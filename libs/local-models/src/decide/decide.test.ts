@@ -177,7 +177,7 @@ describe('a choice', () => {
     expect([await choose(20), await choose(300), await choose(900)]).toEqual(['small', 'medium', 'large']);
   });
 
-  it('is undecided between options that nothing speaks for', async () => {
+  it('is undecided between options without evidence', async () => {
     const answer = await ask('Hello there', {
       type: 'choice',
       instructions: 'Which?',

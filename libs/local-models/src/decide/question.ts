@@ -1,4 +1,4 @@
-// What local/decide asks of its questions beyond the contract.
+// Limits of local/decide on its questions, beyond the contract.
 import { decisionQuestion, decisionsRequest } from '@switchyard/contracts';
 import { z } from 'zod';
 
@@ -14,7 +14,7 @@ const question = decisionQuestion
 export type Question = z.output<typeof question>;
 export type Option = Question['options'][number];
 
-/** The contract's request, with what it leaves to the model. */
+/** The contract's request, with the questions parsed. */
 export const localDecisionsRequest = decisionsRequest.safeExtend({
   questions: decisionsRequest.shape.questions.pipe(z.record(z.string(), question)),
 });

@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib';
 export function embedFeatures(features: ReadonlyMap<string, number>, dimensions: number): Float32Array {
   const sums = new Float64Array(dimensions);
   for (const [feature, weight] of features) {
-    // The place is of the low bits, the sign the highest.
+    // The low bits give the index, the highest the sign.
     const hash = crc32(feature);
     const index = (hash & 0x7fffffff) % dimensions;
     const sign = hash > 0x7fffffff ? 1 : -1;

@@ -1,9 +1,9 @@
-// A field of RGB pixels, and how a shape gets onto it.
+// A grid of RGB pixels, and how shapes are drawn on it.
 import type { Turns } from '../turns.ts';
 import { mixed, type Rgb } from './colours.ts';
 import type { Outline } from './outlines.ts';
 
-/** Where a shape stands: its outline's square from -1 to 1 is laid over this one, in pixels. */
+/** Where a shape is drawn: the square from -1 to 1 of its outline maps to this one, in pixels. */
 export interface Place {
   x: number;
   y: number;
@@ -12,7 +12,7 @@ export interface Place {
   halfHeight: number;
 }
 
-/** Samples of a pixel in each direction: edges are smooth. */
+/** Samples of a pixel in each direction, for smooth edges. */
 const SAMPLES = 3;
 
 export class Canvas {
@@ -59,7 +59,7 @@ export class Canvas {
     }
   }
 
-  /** A rectangle of whole pixels, as strong as `share`. */
+  /** A rectangle of whole pixels with the opacity `share`. */
   fillRectangle(left: number, top: number, width: number, height: number, colour: Rgb, share = 1): void {
     for (let y = Math.max(0, top); y < Math.min(this.height, top + height); y += 1)
       for (let x = Math.max(0, left); x < Math.min(this.width, left + width); x += 1)

@@ -1,4 +1,4 @@
-// How large a picture is to be.
+// The size of a picture.
 import { LocalRefusal } from '../local-refusal.ts';
 
 const IMAGE_SIDE_DEFAULT = 1_024;
@@ -25,7 +25,7 @@ export function imageSize({ size, aspect_ratio: ratio }: Asked): ImageSize {
   }
   if (!ratio) return { width: IMAGE_SIDE_DEFAULT, height: IMAGE_SIDE_DEFAULT };
   const [across = 0, down = 0] = ratio.split(':').map(Number);
-  if (across === 0 || down === 0) throw refused('aspect_ratio', 'neither side of an aspect ratio is 0');
+  if (across === 0 || down === 0) throw refused('aspect_ratio', 'both sides must be above 0');
   // As many pixels as the default has, whatever the shape.
   const stretch = Math.sqrt(across / down);
   const side = (length: number) => Math.round(length / SIDE_STEP) * SIDE_STEP;
@@ -38,10 +38,7 @@ export function imageSize({ size, aspect_ratio: ratio }: Asked): ImageSize {
 function checked(size: ImageSize, param: string): ImageSize {
   for (const side of [size.width, size.height])
     if (side < IMAGE_SIDE_MIN || side > IMAGE_SIDE_MAX)
-      throw refused(
-        param,
-        `each side has ${IMAGE_SIDE_MIN} to ${IMAGE_SIDE_MAX} pixels; this would be ${side}`,
-      );
+      throw refused(param, `each side must have ${IMAGE_SIDE_MIN} to ${IMAGE_SIDE_MAX} pixels, not ${side}`);
   return size;
 }
 

@@ -126,7 +126,7 @@ describe('local/image', () => {
     expect(toLines('one', 3, 1)).toEqual([]);
   });
 
-  it('is the same for the same seed, and another for another', async () => {
+  it('is the same for the same seed, and not for another', async () => {
     const body = { prompt: 'five stars', size: '128x128' };
     const one = await png({ ...body, seed: 7 });
     expect((await png({ ...body, seed: 7 })).equals(one)).toBe(true);
@@ -136,7 +136,7 @@ describe('local/image', () => {
     expect(data[1].b64_json).not.toBe(data[0].b64_json);
   });
 
-  it('draws something of any prompt', async () => {
+  it('draws something for any prompt', async () => {
     for (const prompt of ['an orange idea', '💡', '愛', 'zero circles', '9999999 trees']) {
       const picture = decode(await png({ prompt, size: '96x96', seed: 1 }));
       const colours = new Set<string>();

@@ -1,4 +1,4 @@
-// Pixels -> PNG (RGB, 8 bits): what the format asks for and no more. Compression runs beside the event loop.
+// Pixels -> PNG (RGB, 8 bits): only what the format requires. Compression runs off the event loop.
 import { promisify } from 'node:util';
 import { crc32, deflate } from 'node:zlib';
 import type { Turns } from '../turns.ts';

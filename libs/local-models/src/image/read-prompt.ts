@@ -1,4 +1,4 @@
-// A prompt -> what is to be drawn: things with their number, colour and size, and the background.
+// A prompt -> what to draw: things with their number, colour and size, and the background.
 import { NUMBER_WORDS } from '../text/number-words.ts';
 import { colourOf, mixed, type Rgb, WHITE } from './colours.ts';
 import { type NamedThing, type Thing, thingOf } from './things.ts';
@@ -32,7 +32,7 @@ const SCALES: ReadonlyMap<string, number> = new Map(
 );
 
 const BACKGROUND_WORDS: ReadonlySet<string> = new Set(['background', 'backdrop', 'sky', 'canvas']);
-/** What was said of one thing does not hold for the next. */
+/** Words about one thing do not apply to the next. */
 const BREAKS: ReadonlySet<string> = new Set(
   'and on over under with above below behind in near beside next , . ;'.split(' '),
 );

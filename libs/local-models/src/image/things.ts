@@ -87,7 +87,7 @@ const COLLECTIVES: Readonly<Record<string, number>> = { forest: 7, wood: 7, vill
 
 export interface NamedThing {
   thing: Thing;
-  /** How many the word itself means, where no number is said. */
+  /** How many the word itself means, if no number is given. */
   many: number;
 }
 
@@ -100,7 +100,7 @@ export function thingOf(word: string): NamedThing | null {
   return null;
 }
 
-/** What a prompt that names nothing of these is given. */
+/** A figure for a prompt that names no thing. */
 export function anyFigure(random: () => number): Thing {
   return FIGURES[Math.floor(random() * FIGURES.length)] as Thing;
 }

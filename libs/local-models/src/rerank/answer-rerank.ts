@@ -13,7 +13,7 @@ const RERANK_MODEL_ID = 'local/rerank';
 const SCORE_DIGITS = 9;
 
 const localRerankRequest = rerankRequest.safeExtend({
-  /** Cohere's: what of each document is read. */
+  /** Cohere's: tokens read of each document. */
   max_tokens_per_doc: z.int().min(1).nullish(),
 });
 

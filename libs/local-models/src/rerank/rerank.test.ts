@@ -147,13 +147,13 @@ describe('local/rerank', () => {
     expect((await orderOf('training', documents))[0]).toBe(documents[3]);
   });
 
-  it('takes no number for another', async () => {
+  it('matches no number with another', async () => {
     const ranked = await rankDocuments('2024', ['2025', 'in 2024'], turns());
     expect(ranked.map(({ index }) => index)).toEqual([1, 0]);
     expect(ranked[1]?.score).toBe(0);
   });
 
-  it('answers a query of stop words by those', async () => {
+  it('ranks a query of stop words by them', async () => {
     expect((await orderOf('who are you', ['a list of towns', 'you are who you are']))[0]).toBe(
       'you are who you are',
     );
@@ -197,7 +197,7 @@ describe('local/rerank', () => {
     expect(bare.results[0]).not.toHaveProperty('document');
   });
 
-  it('reads of each document what max_tokens_per_doc allows', async () => {
+  it('reads max_tokens_per_doc tokens of each document', async () => {
     const answer = await rerank({ query: 'pears', documents: ['one two pears'], max_tokens_per_doc: 2 });
     expect(answer.results[0].relevance_score).toBe(0);
     expect(answer.usage.input_tokens).toBe(2 + 2);

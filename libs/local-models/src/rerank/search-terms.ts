@@ -1,7 +1,7 @@
 // A text as search terms: stems without accents, and pairs of characters where a script puts no space between words.
 import { isStopWord, stem, wordsOf } from '../text/words.ts';
 
-/** Characters of a text that are read; what stands beyond them does not count for its rank. */
+/** Characters of a text that are read; the rest does not count for its rank. */
 export const TEXT_LENGTH_READ_MAX = 50_000;
 
 const ACCENTS = /\p{M}+/gu;
@@ -16,7 +16,7 @@ export class SearchTerms {
     return this.#read(text).flatMap((word) => (isStopWord(word) ? [] : this.#ofWord(word)));
   }
 
-  /** A query of nothing but stop words ("who are you") is looked up by those. */
+  /** A query of only stop words ("who are you") is searched by them. */
   ofQuery(text: string): string[] {
     const terms = this.of(text);
     return terms.length > 0 ? terms : this.ofEveryWord(text);

@@ -1,4 +1,4 @@
-// local/speech: OpenAI's speech request -> audio by espeak-ng, brought into its format by ffmpeg, sent as it comes.
+// local/speech: OpenAI's speech request -> audio by espeak-ng, encoded by ffmpeg, sent as it is made.
 import { pipeline } from 'node:stream/promises';
 import { speechRequest } from '@switchyard/contracts';
 import type { Places } from '@switchyard/service';
@@ -13,7 +13,7 @@ export const SPEECH_SAMPLE_RATE_HZ = 24_000;
 /** A little slower than espeak-ng's own 175, and easier to follow. */
 const WORDS_PER_MINUTE = 140;
 
-/** ffmpeg's words for each format. A WAV has no length in its head, as that is sent before the end is known. */
+/** ffmpeg's options for each format. A WAV header has no length: it is sent before the end is known. */
 const FORMATS = {
   mp3: { contentType: 'audio/mpeg', output: ['-c:a', 'libmp3lame', '-b:a', '64k', '-f', 'mp3'] },
   wav: { contentType: 'audio/wav', output: ['-c:a', 'pcm_s16le', '-f', 'wav'] },
@@ -49,7 +49,7 @@ export async function answerSpeech({ body, signal, begun, places }: SpeechCall):
     })
     .catch(started.reject);
   const audio = audioOf(await started.promise, stopped);
-  // The first bytes decide whether it is audio or an error that the caller is sent.
+  // The first bytes decide whether the caller gets audio or an error.
   const first = await audio.next();
   if (first.done) throw nothingToSpeak();
   return { status: 200, contentType, body: startingWith(first, audio) };
@@ -72,7 +72,7 @@ function startPrograms(
     signal,
   );
   const speed = request.speed ?? 1;
-  // Twice the root: one filter does not go below 0.5.
+  // Two filters of the root: one stops at 0.5.
   const tempo = `atempo=${Math.sqrt(speed).toFixed(4)}`;
   const encoder = runProgram(
     'ffmpeg',
@@ -107,7 +107,7 @@ function readVoice(asked: string | { id: string } | null | undefined): string {
   const name = typeof asked === 'string' ? asked : (asked?.id ?? VOICE_DEFAULT);
   const voice = VOICES.get(name.toLowerCase());
   if (voice) return voice;
-  const message = `there is no voice ${JSON.stringify(name)}; there are ${[...VOICES.keys()].join(', ')}`;
+  const message = `there is no voice ${JSON.stringify(name)}; use ${[...VOICES.keys()].join(', ')}`;
   throw new LocalRefusal(400, 'invalid_request', message, 'voice');
 }
 

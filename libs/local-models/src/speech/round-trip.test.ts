@@ -98,7 +98,7 @@ describe.skipIf(missing.length > 0)('local/speech', () => {
     }
   });
 
-  it('refuses a voice it has not, naming those it has, and text without a sound', async () => {
+  it('refuses an unknown voice, naming the known ones, and text without a sound', async () => {
     const { status, audio } = await speak({ input: 'Hello', voice: 'caruso' });
     expect(status).toBe(400);
     expect(JSON.parse(audio.toString()).error).toMatchObject({
@@ -204,7 +204,7 @@ describe.skipIf(missing.length > 0)('local/transcribe', () => {
     expect(silence).toMatchObject({ status: 200, text: '', duration: 2, segments: [] });
   });
 
-  it('refuses what is no audio, and other languages', async () => {
+  it('refuses non-audio files and other languages', async () => {
     expect(await transcribe(Buffer.from('this is no audio'))).toMatchObject({
       status: 400,
       error: { code: 'audio_unreadable', param: 'file' },

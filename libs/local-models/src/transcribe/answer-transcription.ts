@@ -58,7 +58,7 @@ async function checkSpeechModel(): Promise<void> {
   try {
     await stat(path);
   } catch (cause) {
-    const message = `there is no speech model at ${path}; the Debian package ${debianPackage} brings it`;
+    const message = `there is no speech model at ${path}; install the Debian package ${debianPackage}`;
     throw new LocalRefusal(503, 'program_missing', message, null, { cause });
   }
 }

@@ -69,7 +69,7 @@ async function ended(done: Promise<void>, samples: number): Promise<void> {
 }
 
 function unreadable(cause: unknown): LocalRefusal {
-  const message = 'the file is no audio that can be decoded; mp3, wav, flac, ogg, m4a and webm can';
+  const message = 'the file cannot be decoded as audio; use mp3, wav, flac, ogg, m4a or webm';
   return new LocalRefusal(400, 'audio_unreadable', message, 'file', { cause });
 }
 

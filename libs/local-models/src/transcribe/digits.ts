@@ -1,4 +1,4 @@
-// Spoken digits: the grammar that the recogniser is given for them, and when it is worth asking with it.
+// Spoken digits: the grammar that the recogniser is given for them, and when it is worth using.
 
 const DIGITS = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine'] as const;
 

@@ -11,7 +11,7 @@ const FRAMES_PER_SECOND = 100;
 
 /** `<name> S … T … A … L … (frame acoustic language word)* frame` */
 const HEAD = /^(\S+) S -?\d+ T -?\d+ A -?\d+ L -?\d+ ?/;
-/** `<s>`, `<sil>`, `[NOISE]`, `++BREATH++`, a grammar's `(NULL)`: what is heard and no word. */
+/** `<s>`, `<sil>`, `[NOISE]`, `++BREATH++`, a grammar's `(NULL)`: sounds that are not words. */
 const NO_WORD = /^[<[+(]/;
 /** `read(2)`: the dictionary's second way to say it. */
 const PRONUNCIATION = /\(\d+\)$/;

@@ -1,5 +1,5 @@
-// Utterances -> words with their times, by pocketsphinx: first with its model of general English; what then is mostly
-// numbers is heard again with a grammar of digits, which tells "nine" from "minute".
+// Utterances -> words with their times, by pocketsphinx: first with its model of general English; an utterance of
+// mostly numbers then again with a grammar of digits, which tells "nine" from "minute".
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ENGLISH_SPEECH_MODEL } from '../programs.ts';

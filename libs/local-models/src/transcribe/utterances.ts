@@ -15,7 +15,7 @@ const PAUSE_FRAMES = 45;
 /** Past this length a shorter pause will do. */
 const LONG_FRAMES = 10 * 50;
 const SHORT_PAUSE_FRAMES = 10;
-/** Nothing is longer, pause or not. */
+/** Maximum length, without a pause. */
 const UTTERANCE_FRAMES_MAX = 20 * 50;
 /** Quiet kept before and after. */
 const QUIET_SAMPLES = SAMPLE_RATE_HZ / 4;
@@ -23,9 +23,9 @@ const QUIET_SAMPLES = SAMPLE_RATE_HZ / 4;
 const SOUND_FRAMES_MIN = 4;
 /** Root mean square under which a frame is quiet, whatever else is heard. */
 const LOUDNESS_MIN = 60;
-/** Times the room's own noise that is speech. */
+/** Speech is louder than the noise by this. */
 const NOISE_FACTOR = 3;
-/** The noise is followed down at once, and up by this much each frame. */
+/** The noise level falls at once, and rises by this factor each frame. */
 const NOISE_RISE = 1.01;
 const NOISE_START = 40;
 const PEAK = 16_000;

@@ -41,10 +41,10 @@ test.each([
 test.each([
   ['team', /"team" is not <name>=<value>/],
   ['', /is not <name>=<value>/],
-  ['team=', /"team" has 1 to 128 characters/],
-  ['=search', /begins with a letter or digit/],
-  ['te am=search', /begins with a letter or digit/],
-  [`team=${'x'.repeat(129)}`, /has 1 to 128 characters/],
+  ['team=', /"team" must be 1 to 128 characters/],
+  ['=search', /a letter or digit first/],
+  ['te am=search', /a letter or digit first/],
+  [`team=${'x'.repeat(129)}`, /must be 1 to 128 characters/],
   [Array.from({ length: 17 }, (_, i) => `t${i}=x`).join(), /0 to 16 entries/],
 ])('refuses the tags %j', (header, message) => {
   expect(() => read({ 'x-service-tags': header })).toThrow(

@@ -17,5 +17,5 @@ export function clock({ instruction: said, now }: Conversation): string | null {
   if (named === undefined)
     return /\b(?:today|date|it)\b/i.test(said) ? `Today is ${dayFormat.format(now)}.` : null;
   const date = new Date(`${named}T00:00:00Z`);
-  return Number.isNaN(date.getTime()) ? `${named} is no date.` : `${named} is ${dayFormat.format(date)}.`;
+  return Number.isNaN(date.getTime()) ? `${named} is not a date.` : `${named} is ${dayFormat.format(date)}.`;
 }

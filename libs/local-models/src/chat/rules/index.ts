@@ -36,7 +36,7 @@ function noted({ instruction }: Conversation): string | null {
     : null;
 }
 
-/** No rule fits: say so, and what the message was understood to be about. */
+/** No rule fits: says so, and names the topics of the message. */
 function unknown({ said }: Conversation): string {
   const topics = topicsOf(said);
   const about = topics.length === 0 ? 'that' : `your message about ${topics.join(', ')}`;

@@ -1,4 +1,4 @@
-// What stands in quotation marks: `Say "hello"` -> hello.
+// Text in quotation marks: `Say "hello"` -> hello.
 
 /** Text in quotation marks. The length is bounded for marks that never close. */
 export const QUOTED =

@@ -14,14 +14,14 @@ const LEAST = { optionalsProbability: 0, fixedProbabilities: true, maxDepth: DEP
 /** Values in one document: a schema may be small and its document huge. */
 const VALUES_MAX = 5_000;
 
-/** What stands in a document for a generated value; `part` is the schema of that value. */
+/** Replaces a generated value of a document; `part` is the schema of that value. */
 type Replace = (value: Json, part: JsonSchema, path: string) => Json;
 
-/** The schema has no document, in words for the caller. */
+/** No document satisfies the schema; the caller sees why. */
 export class SchemaRefused extends Error {}
 
 /**
- * The valid document with most values of the text, and of these the one with fewest others.
+ * The valid document with the most values of the text and, among these, the fewest others.
  * @param reply - the value of a property that asks for an answer; undefined: there is no such property
  * @throws SchemaRefused
  */
@@ -82,7 +82,7 @@ function withLocalTimes(schema: JsonSchema): JsonSchema {
   );
 }
 
-/** What is optional is there only if the text names it. */
+/** Adds optional properties that the text names. */
 function withNamedProperties(schema: JsonSchema, values: TextValues): JsonSchema {
   return JSON.parse(JSON.stringify(schema), (_, part) => {
     if (!isSchema(part) || !isSchema(part.properties)) return part;

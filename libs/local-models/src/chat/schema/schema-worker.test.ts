@@ -40,7 +40,7 @@ describe('a schema worker', () => {
     expect(await fill({ type: 'integer' }, '7')).toBe(7);
   });
 
-  it('generates what needs keywords that no text gives', async () => {
+  it('generates what only a schema’s keywords decide', async () => {
     const schema = {
       type: 'object',
       properties: { kind: { const: 'a' }, size: { type: 'integer', not: { const: 0 } } },

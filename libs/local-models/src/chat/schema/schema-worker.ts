@@ -9,7 +9,7 @@ import type { Json, JsonSchema } from './json-schema.ts';
 export interface FillJob {
   schema: JsonSchema;
   text: string;
-  /** What was answered; undefined: no property asks for it. */
+  /** The reply; undefined: no property asks for it. */
   reply?: string;
 }
 
@@ -19,7 +19,7 @@ export type FillSchema = (job: FillJob) => Promise<Json>;
 /** What the thread answers; `refusal` says why the schema cannot be filled. */
 export type FillAnswer = { value: Json } | { refusal: string };
 
-/** Of all schemas of a call, which are one for each tool that it calls. Usual schemas take a few milliseconds. */
+/** For all schemas of a call: one for each tool that it calls. Usual schemas take a few milliseconds. */
 const FILL_MS_MAX = 2_000;
 /** Usually a tenth of a second; longer on a busy machine. */
 const START_MS_MAX = 30_000;

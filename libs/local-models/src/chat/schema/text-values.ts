@@ -1,5 +1,5 @@
-// Values that a text gives to the properties of a JSON schema: what stands beside a property's name, else what the text
-// has of the kind.
+// Values that a text gives to the properties of a JSON schema: those next to a property's name, else any of the right
+// type.
 import { type Schema as CheckedSchema, validate } from '@cfworker/json-schema';
 import { sentencesOf } from '../../text/sentences.ts';
 import { identifierStems, isStopWord, keywordsOf, stem } from '../../text/words.ts';
@@ -38,11 +38,11 @@ export class TextValues {
   readonly #sum: ReturnType<typeof findExpression>;
   /** By the name of a property and its schema. */
   readonly #known = new Map<string, WeakMap<JsonSchema, Json | undefined>>();
-  /** Names of the properties of the present document that the text gave; the text as a whole does not count. */
+  /** Names of the properties of the current document that the text gave; the text as a whole does not count. */
   readonly found = new Set<string>();
-  /** Values of the present document that the text did not give. */
+  /** Values of the current document that the text did not give. */
   invented = 0;
-  // What the present document has not used.
+  // Unused by the current document.
   #numbers: number[] = [];
   #strings: string[] = [];
 
@@ -74,7 +74,7 @@ export class TextValues {
     return known.get(schema);
   }
 
-  /** What stands in the document for a generated value. */
+  /** Replaces a generated value of the document. */
   replace(generated: Json, schema: JsonSchema, name: string): Json {
     const value = this.named(schema, name) ?? this.#unnamed(generated, schema, name);
     if (value !== undefined) this.found.add(name);
@@ -99,7 +99,7 @@ export class TextValues {
     if (sentence !== undefined) yield !NEGATION.test(sentence.text);
   }
 
-  /** A value of the kind that the document has not used. */
+  /** An unused value of the same type. */
   #unnamed(generated: Json, schema: JsonSchema, name: string): Json | undefined {
     if ('default' in schema) return undefined;
     const asked = firstFitting(this.#askedValues(name), schema);
@@ -120,7 +120,7 @@ export class TextValues {
     if (sum !== null && Number.isFinite(sum.result)) yield sum.result;
   }
 
-  /** What stands where the text gives nothing. */
+  /** The value if the text gives none. */
   #filler(generated: Json, schema: JsonSchema): Json {
     const plain = { boolean: false, number: 0, string: this.#text.slice(0, VALUE_LENGTH_MAX).trim() }[
       typeof generated as string

@@ -34,11 +34,9 @@ export function exchange(
   { method, headers, body }: Exchange,
   { param, addresses, ca, signal }: ExchangeOptions,
 ): Promise<IncomingMessage> {
-  const lookup: LookupFunction = (_host, _options, done) =>
-    done(
-      null,
-      addresses.map((address) => ({ address, family: isIP(address) })),
-    );
+  const found = addresses.map((address) => ({ address, family: isIP(address) }));
+  // Later, as a real lookup: the client does not listen to a socket yet whose connection fails at once.
+  const lookup: LookupFunction = (_host, _options, done) => process.nextTick(done, null, found);
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const { request: ask, Agent } = url.protocol === 'https:' ? https : http;

@@ -16,7 +16,7 @@ describe('tokens', () => {
   });
 
   it('counts nothing in white space', () => {
-    expect(countTokens(' \n\t ')).toBe(0);
+    expect(countTokens(' \n\t \u1680\u202f\u205f\ufeff')).toBe(0);
     expect(countTokens('')).toBe(0);
   });
 

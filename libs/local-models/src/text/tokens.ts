@@ -38,15 +38,12 @@ function pieceEnd(text: string, from: number): number {
   return isHighSurrogate(text.charCodeAt(at - 1)) && at < text.length ? at + 1 : at;
 }
 
+/** White space beyond ASCII and U+2000 to U+200A, as ECMAScript has it. */
+const RARE_SPACES = [0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff];
+
 function isSpace(unit: number): boolean {
   if (unit < 0x80) return unit === 0x20 || (unit >= 0x09 && unit <= 0x0d);
-  return (
-    unit === 0xa0 ||
-    (unit >= 0x2000 && unit <= 0x200a) ||
-    unit === 0x2028 ||
-    unit === 0x2029 ||
-    unit === 0x3000
-  );
+  return (unit >= 0x2000 && unit <= 0x200a) || RARE_SPACES.includes(unit);
 }
 
 function isWordPart(unit: number): boolean {

@@ -84,7 +84,7 @@ describe('without firewall rules', () => {
   });
 
   test('a host whose rules vanish while an image is pulled does not use the image', async () => {
-    const network: { unprotected?: string } = {};
+    const network: { unprotectedReason?: string } = {};
     const created = vi.fn();
     const host = new ComputerHost({
       preparation: { status: { ready: true } },
@@ -93,7 +93,7 @@ describe('without firewall rules', () => {
       reservations: { pooled: async () => undefined, created },
       foreignImages: {
         async use(_: unknown, work: (pinned: string) => Promise<unknown>) {
-          network.unprotected = 'iptables failed';
+          network.unprotectedReason = 'iptables failed';
           return work('pinned');
         },
       },

@@ -72,7 +72,7 @@ describe('the files of a cgroup', () => {
       memory: { bytes_max: null },
       processes: { count_max: null },
     });
-    expect(() => toMeasured(files({}), { usedS: 0, elapsedS: 1 }, DISK, NOW)).toThrow('does not tell');
+    expect(() => toMeasured(files({}), { usedS: 0, elapsedS: 1 }, DISK, NOW)).toThrow('does not report');
   });
 });
 

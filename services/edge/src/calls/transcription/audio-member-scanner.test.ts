@@ -83,7 +83,7 @@ describe('the scanner of the member audio', () => {
     const around = '{"audio":"","p":""}'.length;
     const body = (bytes: number) => `{"audio":"abcd","p":"${'x'.repeat(bytes - around)}"}`;
     expect(read(body(TRANSCRIPTION_FIELDS_BYTES_MAX), 65_536).audio).toHaveLength(3);
-    expect(() => read(body(TRANSCRIPTION_FIELDS_BYTES_MAX + 1), 65_536)).toThrow(/beside the audio/);
+    expect(() => read(body(TRANSCRIPTION_FIELDS_BYTES_MAX + 1), 65_536)).toThrow(/besides the audio/);
   });
 });
 

@@ -317,7 +317,7 @@ describe('a large body', () => {
       answers += text;
     });
     socket.write(body);
-    await expect.poll(() => answers).toMatch(/^HTTP\/1\.1 413 [\s\S]*beside the audio/);
+    await expect.poll(() => answers).toMatch(/^HTTP\/1\.1 413 [\s\S]*besides the audio/);
     socket.write('GET /livez HTTP/1.1\r\nHost: edge\r\n\r\n');
     await expect.poll(() => answers).toMatch(/HTTP\/1\.1 200 /);
     socket.destroy();

@@ -295,7 +295,7 @@ RUN printf '#!/bin/sh\necho $GREETING from $(id -un)\n' > /usr/local/bin/greet &
 
   test.each([
     ['registry.invalid/none:1', 'the host name could not be resolved'],
-    ['127.0.0.1:5000/none:1', 'of public addresses are reached'],
+    ['127.0.0.1:5000/none:1', 'of public addresses are allowed'],
     ['switchyard-test/none:1', 'cannot be pulled'],
   ])('that is unavailable (%s) is a 400 saying why, and takes no slot', async (image, why) => {
     const { status, body } = await call('POST', '/computers', { image });

@@ -1,7 +1,7 @@
 // Reads when an upstream may be called again: `retry-after` in seconds or as an HTTP date, or OpenAI's `retry-after-ms`.
 
 /** Longer waits are cut to this: no quota of a maker is for longer than a day, and clients believe the header. */
-const RETRY_AFTER_S_MAX = 86_400;
+export const RETRY_AFTER_S_MAX = 86_400;
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 

@@ -13,7 +13,7 @@ import {
 import { isProviderStreamError, type ProviderStreamError } from '@ai-sdk/provider-utils';
 import { ServiceError } from '@switchyard/contracts';
 import { networkErrorIn } from '../../http/network-error.ts';
-import { readRetryAfter } from '../../http/retry-after.ts';
+import { RETRY_AFTER_S_MAX, readRetryAfter } from '../../http/retry-after.ts';
 import { type Failure, failureOf, forCallers } from '../failure.ts';
 import { reportedError, UnusableAnswer } from '../unusable-answer.ts';
 import { ContentRefused } from './content-refused.ts';
@@ -107,7 +107,7 @@ function retryAfterS(
   now: () => number,
 ): number | null {
   const info = /"retryDelay":\s*"(\d+(?:\.\d+)?)s"/.exec(responseBody);
-  return readRetryAfter(responseHeaders, now) ?? (info ? Number(info[1]) : null);
+  return readRetryAfter(responseHeaders, now) ?? (info ? Math.min(Number(info[1]), RETRY_AFTER_S_MAX) : null);
 }
 
 function asUnusable(error: unknown): unknown {

@@ -151,4 +151,14 @@ describe('errors', () => {
     const model = 'gemini-2.5-flash-image';
     expect(await maker.call(type, body, { model })).toMatchObject({ status: 429, retryAfterS: 34 });
   });
+
+  it('a delay of more than a day is cut to a day', async () => {
+    const { json, ...quota } = read('quota');
+    const longer = JSON.parse(JSON.stringify(json).replace('"34s"', `"${'9'.repeat(400)}s"`)) as object;
+    const maker = await replay([{ ...quota, json: longer }]);
+    expect(await maker.call('embedding', { input: 'x' }, { model: 'gemini-embedding-001' })).toMatchObject({
+      status: 429,
+      retryAfterS: 86_400,
+    });
+  });
 });

@@ -10,6 +10,9 @@ import type { Bus } from './bus.ts';
 export const TICK_MS = 1_000;
 /** A mirror without a tick for this long reads from the bucket itself and restarts its watch. */
 const TICK_SILENT_MS_MAX = 3_000;
+/** Maximum bucket reads per second for keys missing in memory. A new key may not have arrived yet, but guessed keys
+ * must not cause load. */
+const MISSES_PER_SECOND_MAX = 200;
 /** How often freshness is checked, and the minimum interval between restarts of a silent watch. */
 const CHECK_MS = 500;
 const RELOAD_MS = 5_000;
@@ -60,6 +63,8 @@ export class Mirror<V> {
   #askedNext: Promise<number> | null = null;
   #loadedAt = 0;
   #timer: NodeJS.Timeout | null = null;
+  #missSecond = 0;
+  #misses = 0;
   #reloading = false;
   #closed = false;
 
@@ -81,12 +86,13 @@ export class Mirror<V> {
 
   /**
    * The value from memory while memory is fresh. Missing or untrusted values are read from the bucket; a failure of
-   * the bucket is thrown to the caller. For keys that callers cannot guess: each that is missing costs a read.
+   * the bucket is thrown to the caller.
    */
   lookup(key: string): V | null | Promise<V | null> {
     if (this.fresh) {
       const known = this.#entries.get(key);
       if (known !== undefined) return known;
+      if (!this.#mayAskForMissing()) return null;
     }
     return this.#bucket.get(key).then((entry) => entry?.value ?? null);
   }
@@ -142,6 +148,16 @@ export class Mirror<V> {
     };
     this.#askedNext ??= this.#asked.then(askAgain, askAgain);
     return this.#askedNext;
+  }
+
+  #mayAskForMissing(): boolean {
+    const second = Math.floor(performance.now() / 1000);
+    if (second !== this.#missSecond) {
+      this.#missSecond = second;
+      this.#misses = 0;
+    }
+    this.#misses += 1;
+    return this.#misses <= MISSES_PER_SECOND_MAX;
   }
 
   /** All entries as last seen. */

@@ -211,6 +211,15 @@ describe('a mirror', () => {
     mirror.close();
   });
 
+  test('stops reading the bucket for a flood of keys that do not exist', async () => {
+    const mirror = await mirrorBucket(bus, await openBucket(bus, 'keys'), { tick: false });
+    const answers = Array.from({ length: 1_000 }, (_, n) => mirror.lookup(`guessed_${n}`));
+    const read = await Promise.all(answers.filter((answer) => answer instanceof Promise));
+    expect(read.length).toBeGreaterThan(0);
+    expect(read.length).toBeLessThan(answers.length);
+    mirror.close();
+  });
+
   test('has caught up when it has everything that was in the bucket at the time of the call', async () => {
     const keys = await openBucket(bus, 'keys');
     const mirror = await mirrorBucket(bus, keys, { tick: false });

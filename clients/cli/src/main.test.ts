@@ -36,8 +36,8 @@ const chats: string[][] = [];
 
 /** The answer to each request for logs. */
 const logAnswers: [status: number, body: string][] = [];
-/** What each request for events is answered with; null: its connection is cut in the middle. */
-const eventStreams: (string | null)[] = [];
+/** What each request for events is answered with: a stream, or an error status; null: its connection is cut. */
+const eventStreams: (string | number | null)[] = [];
 /** The position after which each of them asked for events. */
 const eventsAsked: (string | null)[] = [];
 
@@ -58,6 +58,10 @@ beforeAll(async () => {
     if (pathname === '/v1/events') {
       eventsAsked.push(searchParams.get('since'));
       const stream = eventStreams.shift();
+      if (typeof stream === 'number') {
+        answer.writeHead(stream, { 'x-should-retry': 'false' }).end('<h1>Bad gateway</h1>');
+        return;
+      }
       answer.writeHead(200, { 'content-type': 'text/event-stream' });
       if (stream === null) answer.write(': begun\n\n', () => answer.destroy());
       else answer.end(stream);
@@ -154,11 +158,13 @@ test('a login is found when the address ends with a slash, or is later set to em
   expect(stdout).toBe('MODEL  TYPE  AVAILABLE  ENDPOINT\n'.repeat(2));
 });
 
-test('events are read on after the last one when the server ends the stream, until an error lasts', async () => {
+test('events are read on after the last position when the server ends the stream, until an error lasts', async () => {
   const happened = (type: string) => JSON.stringify({ type, timestamp: '2026-01-01T00:00:00Z', data: {} });
   const failure = (code: string) =>
     `event: error\ndata: ${JSON.stringify({ type: 'error', error: { code, message: 'It ends.' } })}\n\n`;
   eventStreams.push(
+    `id: 4.0\n\n${failure('service_unavailable')}`,
+    502, // of a proxy
     `id: 4.0\n\nid: 5.1\nevent: a.b\ndata: ${happened('a.b')}\n\n${failure('service_unavailable')}`,
     null, // the connection is lost
     failure('service_unavailable'),
@@ -175,7 +181,7 @@ test('events are read on after the last one when the server ends the stream, unt
     ['a.b', '5.1'],
     ['c.d', '7.1'],
   ]);
-  expect(eventsAsked).toEqual([null, '5.1', '5.1', '5.1', '7.1']);
+  expect(eventsAsked).toEqual([null, '4.0', '4.0', '5.1', '5.1', '5.1', '7.1']);
 });
 
 test('logs are followed while the server restarts, until an error lasts', async () => {

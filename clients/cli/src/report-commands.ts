@@ -37,9 +37,13 @@ const LOGS_POLL_MS = 2_000;
 const LATE_MS_MAX = 60_000;
 /** Rows that may come between two polls. */
 const FOLLOW_ROWS_MAX = 1_000;
-/** Consecutive reconnects that bring nothing, and the pause before each for events: a restart takes less. */
-const RECONNECTS_MAX = 20;
+/** Consecutive failures, and the pause after each for events: a restart takes less. */
+const FAILURES_MAX = 20;
 const EVENTS_RECONNECT_MS = 1_000;
+/** The loss of a connection that lasted this long is no failure: an org may have no events for weeks. */
+const CONNECTION_LASTED_MS = 60_000;
+/** What a proxy answers while the server behind it restarts. */
+const PROXY_FAILED: ReadonlySet<number | null> = new Set([502, 503, 504]);
 
 export function addReportCommands(program: Command): void {
   program
@@ -158,7 +162,7 @@ async function showLogs(
       failures = 0;
     } catch (error) {
       failures += 1;
-      if (!isTemporary(error) || failures > RECONNECTS_MAX) throw error;
+      if (!isTemporary(error) || failures > FAILURES_MAX) throw error;
     }
     show(rows.filter(({ id }) => !seen.has(id)));
   }
@@ -187,11 +191,18 @@ async function showEvents(sy: Switchyard, query: EventsQuery, json: boolean): Pr
   let failures = 0;
   let hasBegun = false;
   for (;;) {
+    let connectedAt = Number.POSITIVE_INFINITY;
     try {
       const asked = { ...query, ...(since === undefined ? {} : { since }) };
       const body = await dataOf(sy.api.GET('/v1/events', { params: { query: asked }, parseAs: 'stream' }));
+      connectedAt = performance.now();
       hasBegun = true;
-      for await (const { id, event, data } of serverEvents(body)) {
+      const events = body!.pipeThrough(
+        watchBeginning((position) => {
+          since ??= position;
+        }),
+      );
+      for await (const { id, event, data } of serverEvents(events)) {
         if (event === 'error') throw new SwitchyardError(JSON.parse(data).error);
         const happened = JSON.parse(data) as StreamedEvent;
         const { timestamp, type } = happened;
@@ -202,14 +213,32 @@ async function showEvents(sy: Switchyard, query: EventsQuery, json: boolean): Pr
       }
       throw new SwitchyardError({ code: 'service_unavailable', message: 'The stream of events ended.' });
     } catch (error) {
-      if (!hasBegun || !isTemporary(error) || failures >= RECONNECTS_MAX) throw error;
+      if (performance.now() - connectedAt >= CONNECTION_LASTED_MS) failures = 0;
+      if (!hasBegun || !isTemporary(error) || failures >= FAILURES_MAX) throw error;
     }
     failures += 1;
     await sleep(EVENTS_RECONNECT_MS);
   }
 }
 
+/** Reports the `id` without data that begins a stream of events: the parser of events skips it. */
+function watchBeginning(report: (id: string) => void): TransformStream<Uint8Array, Uint8Array> {
+  const decoder = new TextDecoder();
+  let text = '';
+  return new TransformStream({
+    transform(bytes, controller) {
+      controller.enqueue(bytes);
+      if (text.includes('\n\n')) return;
+      text += decoder.decode(bytes, { stream: true });
+      const id = /^id: (.+)\n\n/.exec(text)?.[1];
+      if (id !== undefined) report(id);
+    },
+  });
+}
+
 /** Whether a retry may succeed: the connection was lost, or the server restarts. */
 function isTemporary(error: unknown): boolean {
-  return error instanceof SwitchyardError ? error.code === 'service_unavailable' : error instanceof TypeError;
+  if (error instanceof SwitchyardError)
+    return error.code === 'service_unavailable' || PROXY_FAILED.has(error.status);
+  return error instanceof TypeError && error.cause !== undefined; // as `fetch` throws it, unlike a defect of ours
 }

@@ -1,7 +1,7 @@
 // Provider packages parse the arguments of a tool call where a maker has them as JSON, so that integers above 2^53 lose
 // digits. They are read from the maker's own answer instead.
 import type { LanguageModelV4Content } from '@ai-sdk/provider';
-import { hasManyDigits, isExactInteger, parseExactly } from '../../../json/exact-integers.ts';
+import { hasManyDigits, parseExactly } from '../../../json/exact-integers.ts';
 
 /** Characters of an answer that is searched; a longer one holds a file. */
 const ANSWER_LENGTH_MAX = 1024 * 1024;
@@ -12,23 +12,34 @@ export function withExactArguments(
   answer: string,
 ): LanguageModelV4Content[] {
   if (answer.length > ANSWER_LENGTH_MAX || !hasManyDigits(answer)) return content;
-  const exact = inexactObjects(answer);
+  const said = Map.groupBy(argumentsIn(answer), ({ rounded }) => rounded);
+  for (const calls of said.values()) calls.reverse();
   return content.map((part) =>
-    part.type === 'tool-call' ? { ...part, input: exact.get(part.input)?.shift() ?? part.input } : part,
+    part.type === 'tool-call' ? { ...part, input: said.get(part.input)?.pop()?.exact ?? part.input } : part,
   );
 }
 
-/** The objects with such integers, in order, by the text that a package makes of them. */
-function inexactObjects(json: string): Map<string, string[]> {
-  const texts = new Map<string, string[]>();
-  const visit = (value: unknown) => {
-    if (typeof value !== 'object' || value === null || isExactInteger(value)) return;
-    const exact = JSON.stringify(value);
-    const inexact = JSON.stringify(JSON.parse(exact));
-    if (exact === inexact) return;
-    texts.set(inexact, [...(texts.get(inexact) ?? []), exact]);
-    Object.values(value).forEach(visit);
-  };
-  visit(parseExactly(json));
-  return texts;
+/** The members of Anthropic's and Google's answers that hold arguments; each may be missing. */
+interface Answer {
+  content?: { input?: unknown }[];
+  candidates?: { content?: { parts?: { functionCall?: { args?: unknown } }[] } }[];
+}
+
+/** The arguments of all calls in order, also those without such integers: others may round to the same text. */
+function argumentsIn(answer: string): { exact: string; rounded: string }[] {
+  const { content = [], candidates = [] } = parsed(answer);
+  const parts = candidates[0]?.content?.parts ?? [];
+  const said = [...content.map(({ input }) => input), ...parts.map(({ functionCall }) => functionCall?.args)];
+  return said
+    .filter((one) => typeof one === 'object' && one !== null)
+    .map((one) => JSON.stringify(one))
+    .map((exact) => ({ exact, rounded: JSON.stringify(JSON.parse(exact)) }));
+}
+
+function parsed(answer: string): Answer {
+  try {
+    return parseExactly(answer) as Answer;
+  } catch {
+    return {}; // nested so deeply (over 2,000) that only a parser without digits reads it
+  }
 }

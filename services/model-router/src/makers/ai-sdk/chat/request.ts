@@ -1,5 +1,6 @@
 // The parts of a chat request that a translation reads. The edge has validated the top level (contracts' chat.ts); deeper
 // members are validated here, and an invalid member is refused with its path.
+import { anyObject } from '@switchyard/contracts';
 import { z } from 'zod';
 import { UnsupportedField } from '../translation.ts';
 
@@ -49,7 +50,7 @@ const message = z.looseObject({
 });
 export type ChatMessage = z.infer<typeof message>;
 
-const schema = z.record(z.string(), z.unknown());
+const schema = anyObject();
 
 const tool = z.looseObject({
   type: z.string(),

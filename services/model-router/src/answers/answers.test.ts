@@ -182,6 +182,19 @@ describe('a whole answer', () => {
     expect(price.quantities.output_tokens).toBe(Math.ceil((40 + 80 + 40 + parts) / 4));
   });
 
+  const long = 'x'.repeat(4_000);
+  test.each([
+    ['reasoning', { content: 'ok', reasoning: long }, 1_001],
+    ['reasoning under both names', { reasoning: long, reasoning_content: long }, 1_000],
+    ['a function call', { content: null, function_call: { name: 'f', arguments: long } }, 1_000],
+    ['a refusal', { content: null, refusal: long }, 1_000],
+    ['a tool call without arguments', { tool_calls: [{ id: 'c', function: { name: 'f' } }] }, 1],
+    ['an image', { content: '', images: [{ image_url: { url: `data:image/png;base64,${long}` } }] }, 1],
+  ])('without a token count is charged for %s', (_what, message, tokens) => {
+    const said = [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', ...message } }];
+    expect(finish(JSON.stringify({ choices: said })).price.quantities.output_tokens).toBe(tokens);
+  });
+
   test('with an impossible token count is estimated, since the ledger could not book the count', () => {
     const { price, basis } = finish(
       `{"model":"m",${choices},"usage":{"prompt_tokens":9007199254740991,"completion_tokens":1}}`,

@@ -15,15 +15,20 @@ export interface ChatChoice {
   usage?: unknown;
 }
 
-/** The text of a delta; each may be missing. */
-interface ChatDelta {
+/** The text of a delta or message; each may be missing. */
+interface ChatText {
   content?: unknown;
   refusal?: unknown;
   reasoning_content?: unknown;
+  /** The same under the name of vLLM and OpenRouter. */
+  reasoning?: unknown;
   tool_calls?: unknown;
+  /** OpenAI's call before there were tools. */
+  function_call?: ChatCall;
 }
 
-type ChatToolCall = { function?: { arguments?: unknown } | null } | null;
+type ChatCall = { arguments?: unknown } | null;
+type ChatToolCall = { function?: ChatCall } | null;
 
 /** Members of a message that exist before the model produces content. */
 const FRAME = new Set(['role', 'id', 'name']);
@@ -51,18 +56,23 @@ export function hasContent({ text, delta, message }: ChatChoice): boolean {
 }
 
 /**
- * Size of the text in the delta of a choice: content, refusal, reasoning and the arguments of tool calls.
+ * Size of the text in a choice: content, refusal, reasoning and the arguments of calls. Reasoning counts once, although
+ * some servers repeat it under another name.
  * @param sizeOf size of one text; by default its characters, which are bytes in a stream's latin1
  */
-export function contentLength({ delta }: ChatChoice, sizeOf = (text: string) => text.length): number {
-  if (!isJsonObject(delta)) return 0;
-  const { content, refusal, reasoning_content: reasoning, tool_calls: calls } = delta as ChatDelta;
-  const texts = [content, refusal, reasoning];
+export function contentLength(
+  { text, delta, message }: ChatChoice,
+  sizeOf = (text: string) => text.length,
+): number {
+  const said: ChatText = [delta, message].find(isJsonObject) ?? {};
+  const { reasoning_content: reasoning, tool_calls: calls } = said;
+  const texts = [text, said.content, said.refusal, isSomething(reasoning) ? reasoning : said.reasoning];
+  texts.push(said.function_call?.arguments);
   if (Array.isArray(calls)) for (const call of calls as ChatToolCall[]) texts.push(call?.function?.arguments);
   let length = 0;
-  for (const text of texts)
-    if (typeof text === 'string') length += sizeOf(text);
-    else if (isSomething(text)) length += sizeOf(JSON.stringify(text)); // parts, or arguments as an object
+  for (const one of texts)
+    if (typeof one === 'string') length += sizeOf(one);
+    else if (isSomething(one)) length += sizeOf(JSON.stringify(one)); // parts, or arguments as an object
   return length;
 }
 

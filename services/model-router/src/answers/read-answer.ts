@@ -54,7 +54,7 @@ function readChat(answer: AnswerToRead): ReadAnswer {
   const { valueStart, valueEnd } = requireContent(answer, 'choices');
   const said = valueEnd - valueStart > EMPTY_CHOICES_BYTES_MAX ? null : emptiness(answer);
   if (said === 'nothing') throw new UnusableAnswer('the answer has nothing in it');
-  const read = readTokens(answer, () => estimateTokens(saidBytes(answer)));
+  const read = readTokens(answer, () => estimateOutput(answer));
   if (said !== 'refusal') return read;
   const given = json(answer, 'usage');
   return { usage: usageWithCost(given ?? null, FREE), price: FREE, basis: read.basis };
@@ -70,10 +70,11 @@ function emptiness(answer: AnswerToRead): EmptyAnswer | null {
   return emptyAnswer(choices.at(-1)?.finish_reason, readRequest(answer.request).stop);
 }
 
-/** Bytes of text in all choices. */
-function saidBytes(answer: AnswerToRead): number {
+/** Tokens of the text in all choices; a choice with other content alone, such as an image, counts as one. */
+function estimateOutput(answer: AnswerToRead): number {
   const choices = choicesOf({ choices: json(answer, 'choices') });
-  return choices.reduce((sum, { message }) => sum + contentLength({ delta: message }, Buffer.byteLength), 0);
+  const bytes = choices.reduce((sum, choice) => sum + contentLength(choice, Buffer.byteLength), 0);
+  return Math.max(estimateTokens(bytes), choices.filter(hasContent).length);
 }
 
 /** Requires a vector for each input: callers pair them by their places. */

@@ -1,5 +1,5 @@
 import { type CatalogModel, catalogModel, MODEL_BODY_BYTES_MAX } from '@switchyard/contracts';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { topLevelMembers } from '../json/json-members.ts';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
 import { priceAccepted, type RequestJson } from '../spending/request-price.ts';
@@ -28,6 +28,14 @@ const HELD: [name: string, request: RequestJson, indent: number][] = [
   ['a text without blanks, which resembles a file', saying('A'.repeat(1024 * 1024)), 0],
   ['whitespace and metadata', { ...saying('Hi'), metadata: { note: 'a '.repeat(50_000) } }, 10],
 ];
+
+/** Characters of the longest JSON that is parsed. */
+function longestParsed(act: () => void): number {
+  using parse = vi.spyOn(JSON, 'parse');
+  act();
+  return Math.max(...parse.mock.calls.map(([text]) => text.length));
+}
+
 const inputHeld = (of: CatalogModel, request: RequestJson) =>
   priceAccepted(of, request).quantities.input_tokens;
 
@@ -291,6 +299,12 @@ describe('embeddings', () => {
     expect(embed(input, count).price.quantities.input_tokens).toBeGreaterThan(0);
     for (const wrong of [count - 1, count + 1]) expect(() => embed(input, wrong)).toThrow(UnusableAnswer);
   });
+
+  test('with a count of tokens do not parse their request, which may have 32 MiB', () => {
+    const request = bytesOf({ input: ['x'.repeat(9_999), 'y'] }, 1);
+    const answer = bytesOf({ data: vectors(2), usage: { prompt_tokens: 9 } });
+    expect(longestParsed(() => finishWholeAnswer(embedder, request, answer))).toBeLessThan(9_999);
+  });
 });
 
 describe('a ranking', () => {
@@ -301,6 +315,11 @@ describe('a ranking', () => {
   });
   const rank = (request: object, results: string) =>
     finishWholeAnswer(ranker, Buffer.from(JSON.stringify(request)), Buffer.from(`{"results":${results}}`));
+  test('does not parse its request, which may have 32 MiB', () => {
+    const request = { query: 'a', documents: ['x'.repeat(9_999), { text: '],[' }, 'z'] };
+    expect(longestParsed(() => rank(request, three))).toBeLessThan(9_999);
+  });
+
   const three =
     '[{"index":0,"relevance_score":0.10}, {"index":1,"relevance_score":0.9},{"index":2,"relevance_score":0.5}]';
 

@@ -2,7 +2,13 @@
 import type { CatalogModel, ModelType } from '@switchyard/contracts';
 import { estimateTokens } from '@switchyard/spending';
 import { isJsonObject } from '../json/is-json-object.ts';
-import { countElements, type Member, parseMember, topLevelMembers } from '../json/json-members.ts';
+import {
+  countElements,
+  isListOfNumbers,
+  type Member,
+  parseMember,
+  topLevelMembers,
+} from '../json/json-members.ts';
 import type { Edit } from '../json/splice.ts';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
 import {
@@ -80,8 +86,8 @@ function estimateOutput(answer: AnswerToRead): number {
 /** Requires a vector for each input: callers pair them by their places. */
 function readEmbeddings(answer: AnswerToRead): ReadAnswer {
   const { body, request } = answer;
-  const { input } = readRequest(request);
-  const asked = Array.isArray(input) && typeof input[0] !== 'number' ? input.length : 1;
+  const input = topLevelMembers(request).get('input');
+  const asked = input && !isListOfNumbers(request, input) ? countElements(request, input) : 1;
   const given = countElements(body, requireContent(answer, 'data'));
   if (given !== asked) throw new UnusableAnswer(`the answer has ${given} vectors for ${asked} inputs`);
   return readTokens(answer, () => 0);
@@ -98,7 +104,8 @@ function readTokens(answer: AnswerToRead, estimateOutput: () => number): ReadAns
 /** Cohere's and Jina's shapes. A request counts as one search unless the maker reports more. */
 function readRerank(answer: AnswerToRead): ReadAnswer {
   const results = requireContent(answer, 'results');
-  requireRanking(answer);
+  const asked = topLevelMembers(answer.request);
+  const ranking = readRanking(answer, asked.get('documents'));
   const usage = record(json(answer, 'usage'));
   const billed = record(record(json(answer, 'meta'))?.billed_units);
   const searches = count(usage?.searches) ?? count(usage?.search_units) ?? count(billed?.search_units) ?? 1;
@@ -110,15 +117,14 @@ function readRerank(answer: AnswerToRead): ReadAnswer {
     usage: withCost({ searches, input_tokens: inputTokens }, price),
     price,
     basis: byTokens ? basisOf(tokens) : 'upstream',
-    edits: bestFirst(answer, results),
+    edits: bestFirst(ranking, results, count(json({ body: answer.request, members: asked }, 'top_n'))),
   };
 }
 
 /** Requires scores of documents that were sent, each at most once. */
-function requireRanking(answer: AnswerToRead): void {
+function readRanking(answer: AnswerToRead, documents: Member | undefined): unknown[] {
   const results = json(answer, 'results');
-  const { documents } = readRequest(answer.request);
-  const unseen = new Set(Array.isArray(documents) ? documents.keys() : []);
+  const unseen = new Set(Array(documents ? countElements(answer.request, documents) : 0).keys());
   const isRanking =
     Array.isArray(results) &&
     results.every(
@@ -126,14 +132,16 @@ function requireRanking(answer: AnswerToRead): void {
         unseen.delete(record(result)?.index as number) && Number.isFinite(record(result)?.relevance_score),
     );
   if (!isRanking) throw new UnusableAnswer('the answer ranks other documents, or has no scores');
+  return results;
 }
 
 /** Sorts and cuts the results, since not every server sorts them and supports `top_n`. */
-function bestFirst(answer: AnswerToRead, { valueStart: start, valueEnd: end }: Member): Edit[] {
-  const { request } = answer;
-  const results = json(answer, 'results');
-  if (!Array.isArray(results)) return [];
-  const asked = count(json({ body: request, members: topLevelMembers(request) }, 'top_n')) ?? results.length;
+function bestFirst(
+  results: unknown[],
+  { valueStart: start, valueEnd: end }: Member,
+  topN: number | null,
+): Edit[] {
+  const asked = topN ?? results.length;
   const scores = results.map(scoreOf);
   const isSorted = scores.every((score, at) => !(score > (scores[at - 1] ?? score)));
   if (isSorted && results.length <= asked) return [];

@@ -15,6 +15,9 @@ export interface Member {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
+const MINUS = 0x2d;
+const ZERO = 0x30;
+const NINE = 0x39;
 const COLON = 0x3a;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
@@ -60,6 +63,12 @@ export function countElements(bytes: Buffer, { valueStart, valueEnd }: Member): 
     if (bytes[at] === COMMA) at += 1;
   }
   return count;
+}
+
+/** Whether a member is a list whose first element is a number. */
+export function isListOfNumbers(bytes: Buffer, { valueStart }: Member): boolean {
+  const first = bytes[skipBlanks(bytes, valueStart + 1)] ?? 0;
+  return bytes[valueStart] === OPEN_BRACKET && (first === MINUS || (first >= ZERO && first <= NINE));
 }
 
 /** @throws SyntaxError */

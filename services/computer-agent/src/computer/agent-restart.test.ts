@@ -208,6 +208,25 @@ describe('an agent with a pool', () => {
     const updates = (await Array.fromAsync(events)).join('').trim().split('\n');
     expect(updates).toHaveLength(3); // when it left the pool, by this test, and by the next agent
   });
+
+  test('a running computer that lost its files is kept until it is taken over', async () => {
+    const { docker, dataDirectory } = pooling.options;
+    const { computer } = await pooling.createComputer();
+    const { containerId } = computer;
+    await run(computer, 'echo kept > file');
+    await pooling.host.poolFilled();
+    const slot = (await docker.getContainer(containerId).inspect()).Config.Labels['switchyard.slot']!;
+    await unmount(join(await realpath(dataDirectory), 'slots', slot));
+
+    const next = await openComputerHost(pooling.options);
+    next.prepare((id) => id === containerId);
+    await next.ready;
+    const again = await pooling.connect(computer, next);
+    expect((await run(again, 'cat file')).output.toString()).toBe('kept\n');
+    again.release();
+    await next.close();
+    await pooling.reopen();
+  });
 });
 
 test('an earlier agent’s container that the engine cannot remove does not block the next agent', async () => {

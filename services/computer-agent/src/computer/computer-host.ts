@@ -61,9 +61,11 @@ export class ComputerHost {
 
   /**
    * Prepares for new computers in the background: removes the pool of an earlier agent and fills its own, which takes
-   * one core for a second. Call once, after running computers are taken over, which do not need it.
+   * one core for a second. Call once, after running computers are taken over, which do not need it. Containers for which
+   * `isOwned` is true belong to computers and are no pool.
    */
-  prepare(): void {
+  prepare(isOwned: (containerId: string) => boolean = () => false): void {
+    this.#parts.containers.isOwned = isOwned;
     this.#parts.preparation.start();
   }
 

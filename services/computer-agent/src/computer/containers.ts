@@ -42,6 +42,8 @@ interface ContainersDeps {
 export class Containers {
   /** Host path of the init, once it is compiled. Only creating containers needs it. */
   initBinary = '';
+  /** Whether a container is in the record of a computer, which this agent may not have taken over yet. */
+  isOwned: (containerId: string) => boolean = () => false;
   readonly #deps: ContainersDeps;
   /** Container -> slot, to clean up after a container that was removed from outside and cannot be inspected. */
   readonly #slots = new Map<string, string>();
@@ -171,15 +173,17 @@ export class Containers {
   }
 
   /**
-   * Removes the pool of an earlier agent, which are containers with an empty slot, and slots without a container.
-   * Call it after running computers are taken over. Lists containers again, because the engine may have been making or
-   * removing one when that agent died. One that cannot be removed is logged and left.
+   * Removes the pool of an earlier agent, and slots without a container. The pool are the containers with an empty slot
+   * that no computer owns: another program may have unmounted the files of a computer. Call it when all records are
+   * known. Lists containers again, because the engine may have been making or removing one when that agent died. One
+   * that cannot be removed is logged and left.
    */
   async clearUp(): Promise<void> {
     const { sockets, slots, systemDisks } = this.#deps;
     const left = await this.list();
     const empty = new Set(await slots?.empty());
-    for (const { containerId, slot } of left) if (empty.has(slot)) await this.destroy({ containerId, slot });
+    for (const { containerId, slot } of left)
+      if (empty.has(slot) && !this.isOwned(containerId)) await this.destroy({ containerId, slot });
     const keptSlots = new Set(left.map(({ slot }) => slot));
     for (const slot of new Set([
       ...((await slots?.list()) ?? []),

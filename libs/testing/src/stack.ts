@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { READY_LINE, ROOT, readAddresses } from '@switchyard/local';
 import { killedWithParent } from './killed-with-parent.ts';
-import { mongo } from './mongo.ts';
+import { mongo, type TestDatabase } from './mongo.ts';
 import { ownPort } from './own-port.ts';
 import { temporaryFolder } from './test-server.ts';
 
@@ -77,9 +77,7 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
     SWITCHYARD_KEY: key,
     PORT: String(await ownPort()),
     SWITCHYARD_NATS_PORT: String(await ownPort()),
-    ...(database
-      ? { MONGODB_URL: `${database.url}/${database.database}` }
-      : { SWITCHYARD_MONGODB_PORT: String(await ownPort()) }),
+    ...(database ? { MONGODB_URL: urlOf(database) } : { SWITCHYARD_MONGODB_PORT: String(await ownPort()) }),
     ...options.env,
     SWITCHYARD_DATA: dataFolder,
   };
@@ -87,8 +85,21 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
   const launcher = spawn(command, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const kill = () => launcher.kill('SIGTERM');
   process.once('exit', kill);
+  const end = async () => {
+    process.off('exit', kill);
+    if (launcher.exitCode === null && launcher.signalCode === null) {
+      const gone = once(launcher, 'exit');
+      launcher.kill('SIGTERM');
+      await gone;
+    }
+    await database?.stop();
+  };
   const words = listen(launcher);
-  const url = await words.untilLine((line) => line.match(READY_LINE)?.[1], START_TIMEOUT_MS);
+  const ready = words.untilLine((line) => line.match(READY_LINE)?.[1], START_TIMEOUT_MS);
+  const url = await ready.catch(async (error: unknown) => {
+    await end();
+    throw error;
+  });
   const addresses = readAddresses(dataFolder);
   const pidOf = async (name: string) =>
     Number(await readFile(join(dataFolder, 'run', `${name}.pid`), 'utf8'));
@@ -113,19 +124,20 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
     metrics: async (name) => (await fetch(`${healthUrl(await log(name))}/metrics`)).text(),
     output: words.all,
     async stop() {
-      process.off('exit', kill);
-      if (launcher.exitCode === null && launcher.signalCode === null) {
-        const gone = once(launcher, 'exit');
-        launcher.kill('SIGTERM');
-        await gone;
-      }
+      await end();
       if (options.dataFolder === undefined) await removeFolder(dataFolder);
-      await database?.stop();
       const refused = /^.*Permissions Violation.*$/m.exec(words.all())?.[0];
       if (refused !== undefined) throw new Error(`libs/bus/src/access.ts lacks a right: ${refused}`);
       return launcher.exitCode;
     },
   };
+}
+
+/** Its options follow the name of the database. */
+function urlOf({ url, database }: TestDatabase): string {
+  const named = new URL(url);
+  named.pathname = database;
+  return named.href;
 }
 
 /** @throws with the warnings of the agent, when a mount that it left keeps the folder */

@@ -12,7 +12,7 @@ const PORT = 3000;
 const SIZE = { cpu: 0.5, memory_mb: 1024 };
 /** Time for Chromium to show the desktop. */
 const PAGE_MS_MAX = 120_000;
-const CONNECTED_MS_MAX = 30_000;
+const CONNECTED_MS_MAX = 10_000;
 const COLOURS_MS_MAX = 60_000;
 /** A server such as a user would write, with a hand-written WebSocket handshake. */
 const SERVER = `

@@ -20,7 +20,7 @@ export class Container {
   readonly init: InitClient;
   /** Resolves when PID 1 has ended for any reason. */
   readonly ended: Promise<void>;
-  /** Resolves after `ended`, when the engine has told the reason or did not answer in time. */
+  /** Resolves after `ended`, when the engine has reported the reason or did not answer in time. */
   readonly exited: Promise<ContainerExit>;
   /** Mounts /workspace again if another program unmounted it. @throws ServiceError `computer_failed` */
   readonly remountWorkspace: () => Promise<void>;

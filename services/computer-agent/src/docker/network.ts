@@ -144,7 +144,7 @@ async function ensureBridge(docker: Docker, name: string, agentId: string): Prom
   return true;
 }
 
-/** Reads a folder that follows the process's network namespace; /sys/class/net is that of whoever mounted /sys. */
+/** Reads a folder that follows the process's network namespace; /sys/class/net shows that of the mount of /sys. */
 function isInterfaceHere(name: string): Promise<boolean> {
   return access(`/proc/sys/net/ipv4/conf/${name}`).then(
     () => true,

@@ -23,20 +23,6 @@ export async function createWithEvents<V>(
   return revision;
 }
 
-/**
- * @param revision of the entry that is replaced
- * @throws RevisionConflict when it is not the latest
- */
-export async function updateWithEvents<V>(
-  to: Published<V>,
-  { key, value, revision }: Entry<V>,
-  events: readonly Event[],
-): Promise<void> {
-  await publishReplaced(to, key);
-  await to.bucket.update(key, value, revision, events);
-  await publishAll(to, events);
-}
-
 /** As `Bucket.change`. `eventsOf` gets the entry that was replaced; null: there was none. */
 export async function changeWithEvents<V>(
   to: Published<V>,

@@ -76,7 +76,7 @@ async function exported(key: string) {
   };
 }
 
-test('exports show what is the org’s own and nothing of another org', async () => {
+test('exports show the org’s own data and nothing of another org', async () => {
   for (const [me, other] of [
     [a, b],
     [b, a],

@@ -149,7 +149,7 @@ test('the secret for callback_urls is the same each time, until it is rotated', 
   expect((await api('GET', '/v1/webhooks/signing_secret')).body).toEqual(rotated);
 });
 
-test('a video’s end is sent to its callback_url, signed with the secret for that', async () => {
+test('a video’s end is sent to its callback_url, signed with the secret for callback_urls', async () => {
   const { secret } = (await api<SigningSecret>('GET', '/v1/webhooks/signing_secret')).body;
   const asked = { model: 'local/video', prompt: 'a red ball', duration: 1, callback_url: hookUrl };
   const job = await api<VideoObject>('POST', '/v1/videos/generations', asked);

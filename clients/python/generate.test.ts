@@ -4,7 +4,7 @@ import { temporaryFolder } from '@switchyard/testing';
 import { expect, test } from 'vitest';
 import { generatePython, SOURCES } from './generate.ts';
 
-test('the committed Python is that of the OpenAPI document and of `aio`; `npm run client` writes it', async () => {
+test('the committed Python matches the OpenAPI document and `aio`; if not, run `npm run client`', async () => {
   const folder = await temporaryFolder('python-client');
   await cp(join(SOURCES, 'aio'), join(folder, 'aio'), { recursive: true });
   await generatePython(folder);

@@ -23,7 +23,7 @@ export async function generateTypes(): Promise<string> {
   return HEADER + astToString(await openapiTS(document, { defaultNonNullable: false }));
 }
 
-/** The OpenAPI document of an edge that runs for this moment, without what clients have no types for. */
+/** The OpenAPI document of a temporary edge, without the parts that clients have no types for. */
 export async function apiDocument(): Promise<{ paths: Paths }> {
   const edge = await startTestEdge();
   try {
@@ -55,7 +55,7 @@ function shortenAnswers(responses: Record<string, Answer>): Record<string, Answe
   const isError = (status: string) => Number(status) >= 400;
   const [, error] = Object.entries(responses).find(([status]) => isError(status)) ?? [];
   const shape = error?.content?.['application/json']?.schema.allOf?.[0];
-  if (shape === undefined) throw new Error('an operation without the shape of its errors');
+  if (shape === undefined) throw new Error('An operation has no error response with the common schema.');
   return {
     ...Object.fromEntries(
       Object.entries(responses)

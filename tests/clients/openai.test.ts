@@ -164,7 +164,7 @@ describe('streaming', () => {
     });
   });
 
-  it('throws where a stream ends in an error event', async () => {
+  it('throws when a stream ends in an error event', async () => {
     const stream = await client.chat.completions.create({
       model: 'acme/breaks-off',
       messages: hello,
@@ -351,7 +351,7 @@ describe.skipIf(missing('espeak-ng', 'ffmpeg', 'pocketsphinx_batch'))('audio.tra
     expect(costOf(answer.usage)).toBeCloseTo((seconds * 0.0006) / 60, 8);
   });
 
-  it('tells segments in verbose_json, and gives text, SRT and VTT as text', async () => {
+  it('gives segments in verbose_json, and gives text, SRT and VTT as text', async () => {
     const ask = { model: 'local/transcribe', file: await spoken() };
     const verbose = await client.audio.transcriptions.create({ ...ask, response_format: 'verbose_json' });
     expect(verbose.segments?.map(({ text }) => text).join(' ')).toMatch(DIGITS);
@@ -445,7 +445,7 @@ describe('errors are the client’s own classes', () => {
     [FAILING[500], OpenAI.InternalServerError, 502],
     [FAILING[503], OpenAI.InternalServerError, 502],
   ])(
-    '%s: the upstream’s fault, and no retry of a chain that is exhausted',
+    '%s: an upstream error, and no retry once every upstream has failed',
     async (model, errorClass, status) => {
       const patient = new OpenAI({
         baseURL: clientStack.baseURL,

@@ -1,7 +1,7 @@
 // `switchyard completion`: a script for the shell, which asks the hidden `switchyard complete` at each Tab.
 import { Argument, type Command } from 'commander';
 
-/** Where the program knows nothing, the shell completes file names. `command` skips functions and aliases. */
+/** Where the program offers nothing, the shell completes file names. `command` skips functions and aliases. */
 const SCRIPTS = {
   bash: `# source <(switchyard completion bash)
 _switchyard() {

@@ -43,6 +43,6 @@ try {
 
 /** `--json` may stand before the command and among its options. */
 function addJsonOption(command: Command): void {
-  command.option('--json', 'print JSON, one value a line');
+  command.option('--json', 'print JSON, one value per line');
   for (const one of command.commands) addJsonOption(one);
 }

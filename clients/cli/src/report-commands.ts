@@ -37,7 +37,7 @@ const LOGS_POLL_MS = 2_000;
 const LATE_MS_MAX = 60_000;
 /** Rows that may come between two polls. */
 const FOLLOW_ROWS_MAX = 1_000;
-/** Consecutive failures, and the pause after each for events: a restart takes less. */
+/** Consecutive failures before giving up, and the pause after each for events: a restart takes less than both. */
 const FAILURES_MAX = 20;
 const EVENTS_RECONNECT_MS = 1_000;
 /** The loss of a connection that lasted this long is no failure: an org may have no events for weeks. */
@@ -49,8 +49,8 @@ export function addReportCommands(program: Command): void {
   program
     .command('usage')
     .description('usage and its cost')
-    .option('--by <group>', `rows by this: ${GROUPS.join(', ')}, or tag:<name>`, readGroup, 'model')
-    .addOption(new Option('--interval <interval>', 'rows by this interval too').choices(INTERVALS))
+    .option('--by <group>', `group rows by ${GROUPS.join(', ')}, or tag:<name>`, readGroup, 'model')
+    .addOption(new Option('--interval <interval>', 'also group rows by this interval').choices(INTERVALS))
     .option('--from <time>', 'from this moment on, as ISO 8601; default: 30 days ago')
     .option('--to <time>', 'up to this moment; default: the end of this quarter hour')
     .action(async ({ by, json: _, ...rest }: { by: string; json?: boolean }, command: Command) => {
@@ -76,9 +76,7 @@ export function addReportCommands(program: Command): void {
     .description('calls and computer minutes, the latest last')
     .option('-f, --follow', 'then print new ones')
     .option('-n, --limit <count>', 'maximum rows', Number, 20)
-    .addOption(
-      new Option('--after <id>', 'rows older than this one, the first one shown').conflicts('follow'),
-    )
+    .addOption(new Option('--after <id>', 'rows older than this one: the first id shown').conflicts('follow'))
     .option('--model <model>', 'only of this model')
     .option('--computer <id>', 'only of this computer')
     .option('--tag <name:value>', 'only with this tag')

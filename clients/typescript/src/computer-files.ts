@@ -65,7 +65,7 @@ export class ComputerFiles {
   }
 
   /**
-   * Returns what is in a folder, by name.
+   * Returns the entries of a folder, sorted by name.
    * @throws Error for a folder of over 10,000 entries: list them with a command
    */
   async list(path = ''): Promise<FolderEntry[]> {

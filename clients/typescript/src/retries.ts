@@ -4,12 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const KEY = 'idempotency-key';
 const RETRY_DELAY_MS_MIN = 500;
 const RETRY_DELAY_MS_MAX = 60_000;
-/** Between two questions for the answer of the first request under a key, which count in the rate limits. */
+/** Longest pause between two polls for the answer of the first request under a key; polls count in the rate limits. */
 const ASK_DELAY_MS_MAX = 10_000;
 /** How long a repeat waits for the answer of the first request under its key. */
 const WAIT_MS_MAX = 600_000;
 const RUNS_ONCE: ReadonlySet<string> = new Set(['GET', 'PUT', 'DELETE']);
-/** What a proxy answers when it lost the API. */
+/** What a proxy answers when it cannot reach the API. */
 const PROXY_FAILED: ReadonlySet<number> = new Set([502, 503, 504]);
 /** Codes of Node for a request that was never sent. */
 const NOT_CONNECTED: ReadonlySet<unknown> = new Set([
@@ -59,9 +59,9 @@ interface RetriedRequest {
 }
 
 /**
- * Every POST that is no stream gets an `Idempotency-Key`, so that it runs once however often it is sent. It is sent again
- * after a lost connection, and when the answer's `x-should-retry` says that this makes sense.
- * After a failure: the milliseconds to wait before the request is sent again, or null if it is not.
+ * Every POST that is not a stream gets an `Idempotency-Key`, so that it runs once however often it is sent. It is sent
+ * again after a lost connection, and when the answer's `x-should-retry` says that this makes sense.
+ * `afterLoss` and `afterError` return the milliseconds to wait before the request is sent again, or null if it is not.
  */
 class Retries {
   readonly #request: RetriedRequest;
@@ -96,7 +96,7 @@ class Retries {
     if (!(advice === null ? isLostByProxy : advice === 'true')) return null;
     const retryAfter = headers.get('retry-after');
     if (code !== 'idempotency_in_use') return this.#nextDelayMs(retryAfter);
-    // Waiting for the answer of the first request is no retry.
+    // Waiting for the answer of the first request does not count as a retry.
     if (performance.now() >= this.#waitsUntil) return null;
     this.#asked += 1;
     return Math.max(delayMsOf(1, retryAfter), Math.min(delayMsOf(this.#asked, null), ASK_DELAY_MS_MAX));

@@ -33,7 +33,7 @@ test('every line is in the file; the terminal shows the first few of a burst', a
   expect(log.tail().at(-1)).toBe(lines.at(-1));
 });
 
-test('a deleted file is created again when it would be too large', async () => {
+test('a deleted file is created again when the log reaches its maximum size', async () => {
   const file = join(await temporaryFolder(), 'edge.log');
   const almostFull = 64 * 1024 * 1024 - 'one\nno'.length;
   await writeFile(file, '');

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
 import { makeOnce, toolsCacheFolder } from './tools-cache.ts';
 
-test('the cache belongs to the user, where the user keeps caches', () => {
+test('the cache is in the user’s cache folder', () => {
   expect(toolsCacheFolder({ HOME: '/home/ada' })).toBe('/home/ada/.cache/switchyard');
   expect(toolsCacheFolder({ HOME: '/home/ada', XDG_CACHE_HOME: '/big/cache' })).toBe('/big/cache/switchyard');
 });
@@ -28,7 +28,7 @@ test('a build that fails leaves nothing, so that the next one can succeed', asyn
   expect(await readdir(cache)).toEqual([]);
 });
 
-test('two builds at once leave one whole folder', async () => {
+test('concurrent builds leave one complete folder', async () => {
   const cache = await temporaryFolder();
   const build = () => makeOnce(join(cache, 'tool'), (into) => writeFile(join(into, 'words'), 'whole'));
   await Promise.all([build(), build(), build()]);

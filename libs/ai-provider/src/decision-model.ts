@@ -15,7 +15,7 @@ import { decisionsResult } from '@switchyard/contracts';
 import type { z } from 'zod';
 import { costMetadata, extraFields, NAME, postJson, SwitchyardModel } from './call-api.ts';
 
-/** A figure like 0 or 1 says nothing of how it was rounded; more decimals than a double has say nothing at all. */
+/** A value such as 0 or 1 does not show how it was rounded; decimals beyond the precision of a double mean nothing. */
 const DECIMALS_MIN = 2;
 const DECIMALS_MAX = 15;
 
@@ -54,7 +54,7 @@ export class SwitchyardDecisionModel extends SwitchyardModel implements Decision
   }
 }
 
-/** A single part unchanged; several parts keyed by position, with texts as strings. */
+/** Texts are joined by a blank line; a single object stays as it is; anything else is listed under `parts`. */
 function stateOf(parts: CallOptions['state']): string | JSONObject {
   const values = parts.map((part): JSONValue => {
     if (part.type === 'text') return part.text;

@@ -22,7 +22,7 @@ import { SwitchyardVideoModel } from './video-model.ts';
 const BASE_URL_DEFAULT = 'http://127.0.0.1:8080/v1';
 
 export interface SwitchyardSettings {
-  /** With `/v1`; default: a Switchyard on this machine. */
+  /** Includes `/v1`. Default: a Switchyard on this machine. */
   readonly baseURL?: string;
   /** Default: the environment variable SWITCHYARD_KEY. */
   readonly apiKey?: string;

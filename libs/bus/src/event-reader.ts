@@ -1,5 +1,4 @@
-// Reads events of a stream in order, from a position on, with an ordered consumer, replaced after a restart of the
-// server.
+// Reads events of a stream in order, from a position on. Replaces its ordered consumer after a restart of the server.
 import { type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import { type Event, type EventStream, ServiceError } from '@switchyard/contracts';
 import type { Bus } from './bus.ts';
@@ -99,7 +98,8 @@ async function consume(bus: Bus, { stream, subjects, after }: EventReaderOptions
 
 /**
  * A consumer that the client recreates, as after a restart of the server, still counts the messages requested from the
- * former one, so it requests one and is silent for half a minute (@nats-io/jetstream 3.4). A new one is not.
+ * former one, so it requests only one and is silent for half a minute (@nats-io/jetstream 3.4). Stopping it makes the
+ * reader open a new consumer, which is not silent.
  */
 async function endWhenRecreated(messages: ConsumerMessages): Promise<void> {
   for await (const { type } of messages.status()) if (type === 'ordered_consumer_recreated') messages.stop();

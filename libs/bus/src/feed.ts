@@ -154,7 +154,7 @@ export class Feed<T = Event> {
       if (!this.#stopping.signal.aborted)
         this.#deps.logger.error(
           { err: error, subject, consumer: this.#deps.name },
-          'an attempt to deliver an event failed here',
+          'an attempt to deliver an event threw an error; retrying',
         );
     }
   }

@@ -55,8 +55,8 @@ export function ownFile(folder: string, kind: string): OwnFile {
 }
 
 /**
- * Claims files of this kind without an owner, by renaming them: of two claimants, one succeeds. Claims a file when the caller
- * asks for the next one, so that a caller that fails holds none but the file it got last, which it must release.
+ * Claims files of this kind without an owner, by renaming them: of two claimants, one succeeds. Claims each file only
+ * when the caller asks for it, so a caller that fails holds only the last file it got, and must release it.
  */
 export function* adoptOrphans(folder: string, kind: string): Generator<OwnFile, void> {
   mkdirSync(folder, { recursive: true });

@@ -10,7 +10,7 @@ export const MINUTES_AHEAD = 10;
 const RUNS_AT_ONCE = 100;
 export const RUN_EVERY_MS = 10_000;
 
-/** Whether a computer may have begun this run. The agent begins no other run, and control admits minutes of no other. */
+/** Whether a computer of this age may have begun this run. If not, the agent refuses it, and control its minutes. */
 export function mayBegin(run: number, livedMs: number): boolean {
   return run <= RUNS_AT_ONCE + Math.max(0, livedMs) / RUN_EVERY_MS;
 }

@@ -59,7 +59,7 @@ async function failure(work: Promise<unknown>) {
     () => null,
     (thrown: unknown) => thrown,
   );
-  if (!(error instanceof ServiceError)) throw new Error(`no ServiceError but ${String(error)}`);
+  if (!(error instanceof ServiceError)) throw new Error(`expected a ServiceError, got ${String(error)}`);
   const { code, param, details } = error;
   return { code, param, reason: details?.reason };
 }

@@ -48,7 +48,7 @@ export async function* limitedBody(
       ? fetchFailed(
           param,
           'encoding',
-          'the content does not match its Content-Encoding. Correct the server.',
+          'the content does not match its Content-Encoding. Fix the server.',
           cause,
         )
       : fetchFailed(param, 'protocol', 'the answer was cut off. Try again.', cause);

@@ -1,4 +1,4 @@
-// From a target to the addresses that may be connected to.
+// Resolves a target to the addresses that may be connected to.
 import type { AllowList } from './allow-list.ts';
 import { fetchFailed } from './failures.ts';
 import type { Lookup } from './lookup.ts';
@@ -7,7 +7,7 @@ import { mayConnect, refusal, type Target } from './target.ts';
 
 export interface Resolving {
   readonly allow: AllowList;
-  /** Public addresses that are not connected to. */
+  /** Public addresses that must not be connected to. */
   readonly refused: ReadonlySet<string>;
   readonly lookup: Lookup;
 }

@@ -1,4 +1,4 @@
-// https against a real TLS server: the certificate must match the name in the URL, though the socket gets an address.
+// https against a real TLS server: the certificate must match the name in the URL, though the socket connects to an IP.
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -43,7 +43,7 @@ const trusting = () => createEgress({ allow, lookup, ca: [certificate] });
 
 async function reasonOf(work: Promise<unknown>): Promise<unknown> {
   const error = await work.catch((thrown: unknown) => thrown);
-  if (!(error instanceof ServiceError)) throw new Error(`no ServiceError but ${String(error)}`);
+  if (!(error instanceof ServiceError)) throw new Error(`expected a ServiceError, got ${String(error)}`);
   return error.details?.reason;
 }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { charge, markUp } from './index.ts';
 
-test('multiplies every rate exactly, also those of variants', () => {
+test('multiplies every rate exactly, including those of variants', () => {
   expect(
     markUp(
       {

@@ -1,5 +1,5 @@
 // Encrypts makers' API keys for the bucket `provider-keys`: AES-256-GCM with a key derived from the installation's
-// SWITCHYARD_PROVIDERS_SECRET. Control seals; the services that call makers open.
+// SWITCHYARD_PROVIDERS_SECRET. Control seals them; the services that call makers open them.
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { PROVIDERS_SECRET_LENGTH_MIN, type ProviderKeyRecord } from '@switchyard/contracts';
 import { z } from 'zod';
@@ -31,7 +31,7 @@ export class ProviderSeal {
     this.#key = secret === undefined ? null : Buffer.from(hkdfSync('sha256', secret, '', PURPOSE, KEY_BYTES));
   }
 
-  /** @param variable the one that the key replaces: a key sealed for one cannot be opened for another */
+  /** @param variable environment variable that the key replaces; a key sealed for one cannot be opened for another */
   seal(variable: string, apiKey: string): Sealed {
     const iv = randomBytes(IV_BYTES);
     const cipher = createCipheriv(ALGORITHM, this.#secretKey(), iv).setAAD(Buffer.from(variable));
@@ -50,7 +50,7 @@ export class ProviderSeal {
       return Buffer.concat([decipher.update(data, 'base64'), decipher.final()]).toString('utf8');
     } catch (cause) {
       throw new KeyLocked(
-        'the stored key was encrypted with another SWITCHYARD_PROVIDERS_SECRET: set that one, or delete the key',
+        'the stored key was encrypted with another SWITCHYARD_PROVIDERS_SECRET: restore it, or delete the key',
         { cause },
       );
     }
@@ -59,7 +59,7 @@ export class ProviderSeal {
   #secretKey(): Buffer {
     if (this.#key === null)
       throw new KeyLocked(
-        'SWITCHYARD_PROVIDERS_SECRET is not set: set one on control, model-router and video-worker',
+        'SWITCHYARD_PROVIDERS_SECRET is not set: set it on control, model-router and video-worker',
       );
     return this.#key;
   }

@@ -62,7 +62,7 @@ const open = (call: string): CallHold => keeper.open({ org: 'org_a', keyId: 'key
 /** On a busy machine the next renewal may be late. */
 const RENEWED_MS_MAX = 15 * HOLD_RENEW_MS;
 let markers = 0;
-/** The calls of a renewal that started after everything the test did before: it contains a call opened here. */
+/** Returns the calls of a renewal that started after all previous steps of the test: it contains a call opened here. */
 async function nextRenewal(): Promise<string[]> {
   markers += 1;
   const marker = `req_marker_${markers}`;
@@ -142,7 +142,7 @@ describe('work at an exact price', () => {
   });
   const last = () => settledCalls().at(-1);
 
-  test('holds the price while it is done, and spends it', async () => {
+  test('holds the price while it runs, and then spends it', async () => {
     const held = await keeper.during(priced('req_done', true), async () => taken.at(-1));
     expect(held).toMatchObject({ call: 'req_done', amount_nano: '50', exact: true });
     await expect.poll(last).toMatchObject({ call: 'req_done', cost_nano: '50' });
@@ -174,7 +174,7 @@ describe('work at an exact price', () => {
   });
 });
 
-test('a host names its minutes only', async () => {
+test('a host sends only the ids of its minutes, no amount or key', async () => {
   const ofHost = new HoldKeeper({ bus, logger, host: 'host_a' });
   const hold = ofHost.open({ org: 'org_a', keyId: 'key_a', call: 'cmp_a:1:0' });
   await hold.take(50n, true, ANY);

@@ -1,7 +1,7 @@
 /**
- * A Docker engine of a test's own beside the machine's: another data root, socket and containerd, and a network
- * namespace of its own, as a starting engine clears the firewall chains of all others in it. Its containers
- * reach nothing outside. Needs root and `dockerd`.
+ * A Docker engine for one test, beside the machine's: it has its own data root, socket, containerd and network
+ * namespace, since a starting engine clears the firewall chains of all others in its namespace. Its containers have no
+ * access to outside networks. Needs root and `dockerd`.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
@@ -101,13 +101,13 @@ export async function startTestEngine({
     });
     const deadline = performance.now() + START_TIMEOUT_MS;
     while (!(await answers(docker))) {
-      if (isOver(life)) throw new Error(`dockerd died at its start:\n${output}`);
+      if (isOver(life)) throw new Error(`dockerd exited while starting:\n${output}`);
       if (performance.now() > deadline) throw new Error(`dockerd does not answer:\n${output}`);
       await delay(POLL_EVERY_MS);
     }
   }
 
-  /** Its containerd ends by itself when the engine does: the next engine must not meet it. */
+  /** Also waits for its containerd, which ends by itself after the engine: the next engine must not find it running. */
   async function end(signal: NodeJS.Signals): Promise<void> {
     if (child === undefined || isOver(child)) return;
     const pidFile = await readFile(join(folder, 'exec', 'containerd', 'containerd.pid'), 'utf8').catch(
@@ -192,7 +192,7 @@ async function removed(container: Docker.Container): Promise<void> {
 async function ended(pid: number): Promise<void> {
   const deadline = performance.now() + STOP_TIMEOUT_MS;
   while (isAlive(pid)) {
-    if (performance.now() > deadline) throw new Error(`the process ${pid} does not end`);
+    if (performance.now() > deadline) throw new Error(`process ${pid} did not end in time`);
     await delay(POLL_EVERY_MS);
   }
 }
@@ -201,7 +201,7 @@ function isAlive(pid: number): boolean {
   return signal(pid, 0);
 }
 
-/** Whether the process existed. */
+/** Sends a signal. Returns whether the process exists. */
 function signal(pid: number, number: 0 | 'SIGKILL'): boolean {
   try {
     return process.kill(pid, number);
@@ -210,7 +210,7 @@ function signal(pid: number, number: 0 | 'SIGKILL'): boolean {
   }
 }
 
-/** Shims outlive their engine, and hold its folder: each with the container that it is left with, its one child. */
+/** Kills the shims, which outlive their engine and keep its folder in use, each after its only child, the container. */
 async function killShims(folder: string): Promise<void> {
   for (const pid of await processesWith(join(folder, 'exec', 'containerd', 'containerd.sock'))) {
     const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');

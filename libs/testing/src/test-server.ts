@@ -56,7 +56,7 @@ export async function startTestServer(
     }
     const over = new AbortController();
     const died = once(life, 'exit').then(() => {
-      throw new Error(`${spec.name} died at its start:\n${output}`);
+      throw new Error(`${spec.name} exited while starting:\n${output}`);
     });
     try {
       await Promise.race([untilReady(spec, over.signal), died]);

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-/** Longer than a test that counts takes, also on a busy machine. */
+/** Longer than any test that counts spending, even on a busy machine. */
 const FAR_MS = 3 * MINUTE_MS;
 /** Tested programs use this machine's clock; timers may be a little early. */
 const AFTERWARDS_MS = 1_000;

@@ -9,7 +9,6 @@ import { Arrivals } from './arrivals.ts';
 const BATCH_MAX = 50;
 /** Longer than the test, so that no pull ends by itself: the test counts requested messages. */
 const PULL_MS = 60_000;
-/** The server redelivers messages that were sent to an ended pull after `ack_wait`, which is half a minute. */
 
 let server: TestServer;
 let bus: Bus;
@@ -51,7 +50,7 @@ async function take(arrivals: Arrivals, count: number): Promise<JsMsg[][]> {
   const batches: JsMsg[][] = [];
   for (let taken = 0; taken < count; ) {
     const batch = await arrivals.next();
-    if (!batch) throw new Error('it is over');
+    if (!batch) throw new Error('no more batches');
     for (const message of batch) message.ack();
     batches.push(batch);
     taken += batch.length;
@@ -91,7 +90,7 @@ test('messages are requested before the buffer is empty, at most two batches ahe
 /** Longer than the test. */
 const NEVER_MS = 600_000;
 
-test('a full batch, and a hurried one, is handed out before the time of collecting is over', async () => {
+test('a full or hurried batch is handed out before its collecting time is over', async () => {
   const arrivals = arrivalsOf(await consumerOf('collected', BATCH_MAX + 1), { collectMs: NEVER_MS });
   expect(numbersOf(await take(arrivals, 1))).toHaveLength(BATCH_MAX);
   const rest = take(arrivals, 1);
@@ -104,7 +103,7 @@ test('a full batch, and a hurried one, is handed out before the time of collecti
   await arrivals.stop();
 });
 
-test('messages that arrive within the time of collecting are one batch', async () => {
+test('messages that arrive within the collecting time form one batch', async () => {
   const consumer = await consumerOf('together', 1);
   const arrivals = arrivalsOf(consumer, { collectMs: 1_500 });
   const batch = take(arrivals, 1);

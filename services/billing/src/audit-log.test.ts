@@ -1,4 +1,4 @@
-// The audit log of a running billing: a line for each event of administration, read by one org or by the operator.
+// The audit log of a running billing service: one line per administrative event, read by an org or by an operator.
 import {
   AUDIT_LOG_DAYS,
   type AuditLogQuery,
@@ -51,7 +51,7 @@ async function read(query: AuditLogQuery = {}, org?: string) {
 }
 const idsOf = async (...asked: Parameters<typeof read>) => (await read(...asked)).data.map(({ id }) => id);
 
-test('each event of administration is one line, however often it is delivered; other events are none', async () => {
+test('an administrative event adds one line, however often it is delivered; other events add none', async () => {
   const made = keyCreated('key_once', { org: 'org_once', minute: 0 });
   await installation.client.publish(made, completed('req_of_a_call', 1n, { org: 'org_once' }), made);
   await installation.client.publish(made);
@@ -63,7 +63,7 @@ test('each event of administration is one line, however often it is delivered; o
   ]);
 });
 
-test('credits are lines too: their operator, amount and reason', async () => {
+test('a credit adds a line with its operator, amount and reason', async () => {
   await installation.client.publish(
     credited('crd_1', 5_000_000_000n, { org: 'org_credited', key_id: 'key_operator' }),
   );
@@ -75,7 +75,7 @@ test('credits are lines too: their operator, amount and reason', async () => {
   ]);
 });
 
-test('an org reads its own lines, whatever it asks for; all orgs together are newest first, page by page', async () => {
+test('an org reads only its own lines; an operator pages through those of all orgs, newest first', async () => {
   const orgs = ['org_x', 'org_y'];
   const events = Array.from({ length: 6 }, (_, minute) =>
     // Two at the same time: the id decides.
@@ -116,7 +116,7 @@ test('a new mark-up of an org is shown to operators only', async () => {
   expect(own).not.toHaveProperty('markup_percent');
 });
 
-test('actor, type and time filter', async () => {
+test('lines can be filtered by actor, type and time', async () => {
   const org = 'org_filtered';
   const other = { actor: { key_id: 'key_other', org }, request_id: null };
   await installation.client.publish(
@@ -134,14 +134,14 @@ test('actor, type and time filter', async () => {
   await expect(read({ from: to, to: from }, org)).rejects.toMatchObject({ param: 'from' });
 });
 
-test('events published while billing was down have lines once it is back', async () => {
+test('events published while billing was down get lines once it is back', async () => {
   await billing.stop();
   await installation.client.publish(keyCreated('key_later', { org: 'org_later', minute: 30 }));
   billing = await installation.startBilling();
   expect(await idsOf({}, 'org_later')).toEqual(['key_later:created']);
 });
 
-test('lines past their time are removed, and no others', async () => {
+test('lines past their retention are removed, and no others', async () => {
   const { store } = await installation.openDatabase();
   await ensureIndexes(store);
   const row = { type: 'key.created' as const, org: 'org_a', target: 'key_1', actor: null, request_id: null };

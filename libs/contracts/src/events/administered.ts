@@ -1,4 +1,4 @@
-// What an event of administration says beside its own fields: who did it, by which request, and what changed.
+// Fields that all administrative events share: who made the change, by which request, and what changed.
 import { z } from 'zod';
 
 /** The API key that made the change, and its org: an operator's key changes other orgs too. */

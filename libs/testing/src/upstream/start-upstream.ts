@@ -34,9 +34,9 @@ export interface Upstream {
   url: string;
   /** Everything received so far, in the order of arrival. */
   requests: UpstreamRequest[];
-  /** The next request for a model, or one that has come already and was not waited for. */
+  /** The next request for a model that was not returned before: one that has arrived already, or a future one. */
   request: (model: string) => Promise<UpstreamRequest>;
-  /** Answers for a model from now on, in place of the recorded answers. */
+  /** From now on, calls the handler for this model instead of sending recorded answers. */
   on: (model: string, handler: UpstreamHandler) => void;
   close: () => Promise<void>;
 }
@@ -115,7 +115,7 @@ async function readRequest(incoming: IncomingMessage, response: ServerResponse):
   };
 }
 
-/** The recorded answers, changed by what the model's name asks for. */
+/** Sends a recorded answer, with the behaviour that the model's name asks for. */
 async function answer(request: UpstreamRequest, response: ServerResponse): Promise<void> {
   const { method, path, json, model, gone } = request;
   if (method === 'GET' && path === '/v1/models') return sendJson(response, 200, FIXTURES.models);

@@ -22,7 +22,7 @@ export function reportText(report: AuditReport): string {
       ...(moved > 0 ? [`${count(moved)} of them checked again at a later number`] : []),
     ]),
     row('events', [
-      `${count(stream.events)} in the stream, ${count(stream.charging)} of them in the ledger's part`,
+      `${count(stream.events)} in the stream, ${count(stream.charging)} of them belong in the ledger`,
       ...(stream.since ? [`${count(stream.rows)} ledger rows since ${stream.since.toISOString()}`] : []),
       ...(stream.rejected > 0 ? [`${count(stream.rejected)} rejected`] : []),
     ]),
@@ -30,7 +30,7 @@ export function reportText(report: AuditReport): string {
     row('logs', [
       `${count(logs.rows)} rows with a cost`,
       dollars(totals.logs),
-      ...(logs.since.getTime() > 0 ? [`whole since ${logs.since.toISOString()}`] : []),
+      ...(logs.since.getTime() > 0 ? [`complete since ${logs.since.toISOString()}`] : []),
       ...(ledger.rowsBeforeLogs > 0 ? [`${count(ledger.rowsBeforeLogs)} ledger rows are older`] : []),
     ]),
     ...report.balances

@@ -1,4 +1,4 @@
-// The rows of the audit log: one for each event of administration, under its id.
+// The rows of the audit log: one for each administrative event, under its id.
 import {
   type Actor,
   AUDITED_EVENTS,

@@ -130,7 +130,7 @@ async function explode(command: string, options: Partial<ExecOptions> = {}): Pro
 }
 
 /**
- * The same for a command that reports its progress and continues; it is ended a while after the report. Returns its
+ * Like `explode`, for a command that reports something and runs on: ends it `BOMB_MS` after the report. Returns its
  * output.
  */
 async function explodeUntilSaid(said: RegExp, command: string): Promise<string> {
@@ -158,7 +158,7 @@ async function compile(name: string, source: string): Promise<void> {
 }
 
 describe('processes', () => {
-  test('a fork bomb ends with its command, in shell or in C, with sessions of their own', async () => {
+  test('a fork bomb ends with its command, in shell or in C, even if each process starts its own session', async () => {
     expect(await explode('bomb() { bomb | bomb & }; bomb; sleep 60')).toMatchObject({ timedOut: true });
     await compile('bomb', 'int main() { for (;;) { if (fork() == 0) setsid(); } }');
     expect(await explode('/tmp/bomb')).toMatchObject({ timedOut: true });
@@ -212,7 +212,7 @@ int main() {
     expect(await explode('exec /tmp/storm')).toMatchObject({ timedOut: true });
   });
 
-  test('processes that wait in the kernel (vfork) are killed all the same', async () => {
+  test('processes that wait in the kernel (vfork) are killed too', async () => {
     await compile(
       'vforks',
       '#include <unistd.h>\nint main() { for (int n = 0; n < 100; n++) if (fork() == 0) { if (vfork() == 0) for (;;) pause(); _exit(0); } pause(); }',
@@ -244,7 +244,7 @@ for n in range(5000):
 time.sleep(60)'`);
   });
 
-  test('of the kernel: its files, watches and timers are the computer’s own memory', async () => {
+  test('of the kernel: open files and watches count as the computer’s own memory', async () => {
     // The kernel counts these per host or per user; `raiseHostLimits` above has raised the host's limits.
     await compile(
       'watches',
@@ -281,7 +281,7 @@ int main() { struct epoll_event e = {1}; long n = 0, i = 0; int files[2000]; tim
 });
 
 describe('files', () => {
-  test('open ones: at their limit the process is refused, the host and the neighbour open on', async () => {
+  test('open ones: at the limit the process is refused; the host and the neighbour are not affected', async () => {
     const all = `python3 -c 'import os, resource, time
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE); resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 n = 0
@@ -302,7 +302,7 @@ time.sleep(60)'`;
     ['/etc/hosts', 'bytes', 'dd if=/dev/zero of=/etc/hosts bs=1M'],
     ['/etc/resolv.conf', 'bytes', 'dd if=/dev/zero of=/etc/resolv.conf oflag=append conv=notrunc bs=1M'],
     ['/sys/fs/cgroup', 'bytes', 'dd if=/dev/zero of=/sys/fs/cgroup/big bs=1M count=4000'],
-  ])('%s, full of %s, is full for the computer alone', async (_, __, command) => {
+  ])('%s, filled with %s, is full for this computer only', async (_, __, command) => {
     const images = async () => {
       let bytes = 0;
       for (const folder of ['disks', 'system'])
@@ -337,7 +337,7 @@ time.sleep(60)'`;
     ).toBe('again\nagain');
   });
 
-  test('a sparse file of maximum size takes no room, and is read in pieces', async () => {
+  test('a sparse file of maximum size can be opened', async () => {
     await sh('truncate -s 2T /workspace/sparse');
     const entry = await openEntry(testHost.host.workspaces.path(id), ['sparse']);
     expect(entry).toMatchObject({ kind: 'file', bytes: 2 * 1024 ** 4 });
@@ -346,7 +346,7 @@ time.sleep(60)'`;
   });
 
   test.each(['/workspace', '/var'])(
-    '%s, full of files, has no room for the computer alone',
+    '%s, filled with files, is full for this computer only',
     async (folder) => {
       const bomb = `mkdir -p ${folder}/many && cd ${folder}/many && python3 -c 'import os
 n = 0
@@ -360,7 +360,7 @@ except OSError as e: print(e.strerror)'`;
     },
   );
 
-  test('endlessly nested folders', async () => {
+  test('endlessly nested folders do not block the neighbour', async () => {
     const { output } = await explode(
       `python3 -c 'import os
 os.chdir("/workspace")
@@ -424,7 +424,7 @@ print(held >> 20)'`;
 });
 
 describe('floods', () => {
-  test('of output, of a command and of what it leaves behind', async () => {
+  test('of output, from a command and from the processes it leaves behind', async () => {
     const flood = await explode('yes & yes & cat /dev/zero', { outputBytesMax: 1_000 });
     expect(flood.truncated).toBe(true);
     expect(flood.output.length).toBe(1_000);

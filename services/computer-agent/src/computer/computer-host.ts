@@ -38,7 +38,7 @@ export interface HostRefusal {
 
 const NO_FIREWALL: HostRefusal = {
   reason: 'firewall',
-  message: 'the host’s firewall rules are not in place; the log of its agent has the reason',
+  message: 'the host’s firewall rules are not in place; see its agent’s log for the reason',
 };
 const NO_DISK_LIMIT: HostRefusal = { reason: 'disk_limit', message: LACKS_DISKS };
 const NO_ENGINE: HostRefusal = { reason: 'engine', message: 'the host’s Docker engine does not answer' };
@@ -61,8 +61,8 @@ export class ComputerHost {
 
   /**
    * Prepares for new computers in the background: removes the pool of an earlier agent and fills its own, which takes
-   * one core for a second. Call once, after running computers are taken over, which do not need it. Containers for which
-   * `isOwned` is true belong to computers and are no pool.
+   * one core for a second. Call once, after running computers are taken over; they do not depend on it. Containers for
+   * which `isOwned` is true belong to computers and are kept.
    */
   prepare(isOwned: (containerId: string) => boolean = () => false): void {
     this.#parts.containers.isOwned = isOwned;
@@ -74,7 +74,7 @@ export class ComputerHost {
     return this.#parts.preparation.status;
   }
 
-  /** Why the host gets no computers now; undefined: it does. Running computers continue. */
+  /** Why the host takes no new computers; undefined when it takes them. Running computers continue. */
   readonly refusal = (): HostRefusal | undefined =>
     this.#lack() ?? (this.#engineAnswers ? undefined : NO_ENGINE);
 

@@ -13,7 +13,7 @@ import { connectInit } from './init-client.ts';
 
 const run = promisify(execFile);
 
-/** It compiles. */
+/** Includes compiling the init. */
 const TIMEOUT_MS = 120_000;
 /** Between bind and listen the kernel has the socket and refuses connections: here for half a second. */
 const SLOW_LISTEN = `

@@ -8,7 +8,7 @@ import { Failure } from './state.tsx';
 interface Work {
   readonly busy: boolean;
   readonly error: Error | null;
-  /** Resolves with whether the work succeeded. In a dialog, it sends its POSTs by `post`. */
+  /** Resolves with true if the work succeeded. The work of a dialog sends its POSTs through `post`: a retry is safe. */
   run(work: (post: Post) => Promise<unknown>): Promise<boolean>;
 }
 

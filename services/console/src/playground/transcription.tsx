@@ -52,7 +52,7 @@ function Recorder({ onRecorded }: { onRecorded: (file: File) => void }) {
   const [error, setError] = useState<Error | null>(null);
   const microphone = useRef<MediaStream | null>(null);
   const isLeft = useRef(false);
-  /** A recording ends with its tracks. */
+  /** Stopping its tracks ends the recording. */
   const stop = () => {
     for (const track of microphone.current?.getTracks() ?? []) track.stop();
   };

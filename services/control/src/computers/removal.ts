@@ -8,7 +8,7 @@ import { findComputer } from './records.ts';
 /** Covers ending the processes of the computer and removing its files. */
 const DELETE_TIMEOUT_MS = 120_000;
 
-/** Removes a computer and its files permanently, and frees its slot; also where computers are switched off. */
+/** Removes a computer and its files permanently, and frees its slot. Works even if computers are switched off. */
 export async function removeComputer(
   deps: ComputerOperations,
   { org, id }: { org: string; id: string },

@@ -4,7 +4,7 @@ import { type Event, eventIds, toWebhookObject, type WebhookRecord } from '@swit
 import { type Acting, administered, controlEvent } from '../changes/administered.ts';
 
 interface By {
-  /** Null: deliveries failed. */
+  /** Null: disabled automatically, after failed deliveries. */
   readonly by: Acting | null;
   readonly now: number;
 }
@@ -33,7 +33,7 @@ export function webhookChanged(
   return controlEvent(`webhook.${change}`, { id, now, data });
 }
 
-/** Without fields that deliveries write: failures are no changes. */
+/** Without the fields that deliveries write: a failed delivery is not a change of the webhook. */
 function shownOf(record: WebhookRecord) {
   const { failing_since: _since, last_error: _error, url, ...shown } = toWebhookObject(record);
   return { ...shown, url: originOf(url) };

@@ -27,7 +27,7 @@ export class BookingGate {
   private constructor(deps: BookingGateOptions) {
     this.#deps = deps;
     const { clock, logger } = deps;
-    const failed = 'the events that wait for billing could not be counted; the last count holds';
+    const failed = 'could not count the events that wait for billing; keeping the last count';
     this.#looking = repeat({ everyMs: LOOK_EVERY_MS, clock, logger, failed }, () => this.#look());
   }
 
@@ -35,7 +35,7 @@ export class BookingGate {
   static async start(deps: BookingGateOptions): Promise<BookingGate> {
     const gate = new BookingGate(deps);
     await gate.#look().catch((error: unknown) => {
-      deps.logger.warn({ err: error }, 'the events that wait for billing could not be counted yet');
+      deps.logger.warn({ err: error }, 'could not count the events that wait for billing yet');
     });
     const help = `Share of the event stream that waits for billing; from ${UNBOOKED_SHARE_MAX} on billable work is refused`;
     showGauge(deps.metrics, 'switchyard_edge_unbooked_share', help, () => gate.#share);
@@ -63,7 +63,7 @@ export class BookingGate {
       );
   }
 
-  /** Admits a model call; call it once. While usage may not be stored, one call at a time tries. @throws as `check` */
+  /** Admits a model call; call it once. While usage cannot be stored, admits one call at a time. @throws as `check` */
   admit(): void {
     this.check();
     this.#deps.bus.admitBillable();
@@ -81,7 +81,7 @@ export class BookingGate {
     if (isShut && !wasShut)
       logger.error(
         { alarm: 'events_not_booked', share: this.#share },
-        'too many events wait for billing: billable work is refused until it books',
+        'too many events wait for billing: billable work is refused until billing catches up',
       );
     else if (wasShut && !isShut) logger.info({ share: this.#share }, 'billable work is accepted again');
   }

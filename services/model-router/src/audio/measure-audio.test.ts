@@ -85,13 +85,8 @@ const KINDS: [name: string, ending: string, options: string[], within: number][]
   ['mp3, constant', 'mp3', ['-b:a', '64k'], EXACT],
   ['mp3 at 16 kHz (MPEG-2)', 'mp3', ['-ar', '16000', '-ac', '1', '-b:a', '32k'], EXACT],
   ['mp3 at 8 kHz (MPEG-2.5)', 'mp3', ['-ar', '8000', '-ac', '1'], EXACT],
-  ['mp3 without the encoder’s head', 'mp3', ['-write_xing', '0'], A_BLOCK],
-  [
-    'mp3 with a picture in its tag',
-    'mp3',
-    ['-id3v2_version', '3', '-metadata', `title=${'x'.repeat(5000)}`],
-    EXACT,
-  ],
+  ['mp3 without the encoder’s header', 'mp3', ['-write_xing', '0'], A_BLOCK],
+  ['mp3 with a long tag', 'mp3', ['-id3v2_version', '3', '-metadata', `title=${'x'.repeat(5000)}`], EXACT],
   ['mp2', 'mp2', ['-f', 'mp2'], A_BLOCK],
   ['wav', 'wav', [], EXACT],
   ['wav of floats in stereo', 'wav', ['-ac', '2', '-c:a', 'pcm_f32le'], EXACT],
@@ -107,7 +102,7 @@ const KINDS: [name: string, ending: string, options: string[], within: number][]
   ['ogg with flac', 'oga', ['-c:a', 'flac'], EXACT],
   ['ogg with speex', 'ogg', ['-c:a', 'libspeex', '-ar', '16000'], A_BLOCK],
   ['m4a', 'm4a', [], 0.002],
-  ['m4a with its head first', 'm4a', ['-movflags', '+faststart', '-ar', '16000'], 0.002],
+  ['m4a with its header first', 'm4a', ['-movflags', '+faststart', '-ar', '16000'], 0.002],
   [
     'm4a in fragments',
     'mp4',
@@ -148,7 +143,7 @@ describe('the measured length of', () => {
     ['ogg', ['-c:a', 'libvorbis']],
     ['wav', []],
     ['m4a', []],
-  ] as [string, string[]][])('an honest %s is what its head says', async (ending, options) => {
+  ] as [string, string[]][])('an honest %s is what its header says', async (ending, options) => {
     const bytes = make(ending, options);
     const { format } = await parseBuffer(bytes, undefined, { duration: true });
     expect(Math.abs((await secondsOf(bytes)) - (format.duration ?? 0))).toBeLessThan(A_BLOCK);
@@ -309,7 +304,7 @@ describe('a crafted webm is not measured shorter than decoders hear it, with', (
   });
 });
 
-describe('refused, with a code, is', () => {
+describe('audio_unreadable is the error for', () => {
   test.each<[string, Buffer]>([
     ['text', Buffer.from('This is no sound at all. '.repeat(100))],
     ['a picture', Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(1_000)])],
@@ -321,7 +316,7 @@ describe('refused, with a code, is', () => {
       ),
     ],
     ['an mp3 of noise', Buffer.concat([Buffer.from('ff1b', 'hex'), Buffer.alloc(500, 0x55)])],
-    ['a flac that ends in its head', Buffer.from('fLaC\0\0\0\x22', 'latin1')],
+    ['a flac that ends in its header', Buffer.from('fLaC\0\0\0\x22', 'latin1')],
     ['an ogg of nothing', Buffer.concat([Buffer.from('OggS'), Buffer.alloc(100)])],
     ['an mp4 of nothing', Buffer.concat([Buffer.from('\0\0\0\x18ftypM4A ', 'latin1'), Buffer.alloc(100)])],
     ['a webm of nothing', Buffer.concat([Buffer.from('1a45dfa3', 'hex'), Buffer.alloc(100)])],
@@ -340,7 +335,7 @@ const OPUS_TRACK = '1654ae6b90ae8ed781018381028686415f4f505553';
 
 describe('a hostile file', () => {
   test.each<[string, Buffer]>([
-    ['flac heads without end', hostileFlac()],
+    ['endless flac headers', hostileFlac()],
     ['bytes that all look like the beginning of a frame', Buffer.alloc(4_000_000, 0xff)],
     [
       'boxes in boxes',
@@ -362,8 +357,8 @@ describe('a hostile file', () => {
       webm(OPUS_TRACK, repeated('\xa3\x85\x81\0\0\x04\xff', 1_500_000)),
     ],
     ['tracks, and fragments of another one', hostileMp4()],
-    ['boxes that are nested without end', nestedMp4()],
-  ])('of %s is done with at once', async (_, bytes) => {
+    ['boxes nested 100,000 deep', nestedMp4()],
+  ])('of %s takes less than 3 s of CPU time', async (_, bytes) => {
     const before = process.cpuUsage();
     await measureAudio({ decoder }, bytes, here).catch((error) =>
       expect(error.code).toBe('audio_unreadable'),
@@ -372,7 +367,7 @@ describe('a hostile file', () => {
   });
 });
 
-test('a file of more parts than are read is not measured by its beginning', () => {
+test('a file with more parts than the parser’s limit is not measured by its beginning', () => {
   const block = Buffer.from('\xa3\x87\x81\0\0\x80\xfc\xff\xfe', 'latin1');
   const padding = repeated('\xec\x80', 2_000_000);
   expect(measureWebm(webm(OPUS_TRACK, block))).toBeGreaterThan(0);
@@ -405,7 +400,7 @@ function repeated(text: string, times: number): Buffer {
   return Buffer.from(text.repeat(times), 'latin1');
 }
 
-/** Behind an empty head. */
+/** A WebM file: an empty EBML header, then these bytes. */
 function webm(hex: string, ...rest: Buffer[]): Buffer {
   return Buffer.concat([Buffer.from(`1a45dfa380${hex}`, 'hex'), ...rest]);
 }
@@ -416,7 +411,7 @@ function box(type: string, content: Buffer): Buffer {
   return Buffer.concat([size, Buffer.from(type, 'latin1'), content]);
 }
 
-/** Most boxes that are read: tracks without an id, and the fragments of a track that does not exist. */
+/** Almost the maximum number of boxes: tracks without an id, and fragments of a track that does not exist. */
 function hostileMp4(): Buffer {
   const head = Buffer.from('\0\0\0\x08ftyp', 'latin1');
   const fragments = repeated('\0\0\0\x10tfhd\0\0\0\0\0\0\0\x09', 100_000);
@@ -427,7 +422,7 @@ function hostileMp4(): Buffer {
   ]);
 }
 
-/** A track, and in it 100,000 boxes, each in the one before. */
+/** A track with 100,000 boxes, each nested in the previous one. */
 function nestedMp4(): Buffer {
   const depth = 100_000;
   const nested = Buffer.alloc(8 * depth);

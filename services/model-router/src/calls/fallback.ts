@@ -39,7 +39,8 @@ export class Fallback {
   }
 
   /**
-   * Tries each candidate in turn, then up to twice the first to end its rest. Returns when the call has ended.
+   * Tries each candidate in turn. If all fail, waits for the first one to end its rest and tries it, up to `WAITS_MAX`
+   * times. Returns when the call has ended.
    * @throws ServiceError when no upstream answered, or no memory was free
    */
   async answerFrom(candidates: Candidate[]): Promise<void> {
@@ -68,7 +69,7 @@ export class Fallback {
       } else if (await this.#ask(candidate, entry)) return true;
     }
     if (this.#attempts > before) return false;
-    // No upstream was called: force the one that is available soonest. A requested rest is waited for instead.
+    // No upstream was called: force the one that is available soonest. `answerFrom` waits for resting ones.
     const open = skipped.filter(({ skip }) => skip.state !== 'resting');
     const [first] = open.toSorted((a, b) => a.skip.backInMs - b.skip.backInMs);
     if (!first || !this.#mayAsk()) return false;

@@ -2,7 +2,7 @@
 import { type Event, eventIds, makeEvent, type VideoNews, type VideoRecord } from '@switchyard/contracts';
 import { EVENT_SOURCE } from './job-deps.ts';
 
-/** Error code of a job that its caller deleted before any maker had it. */
+/** Error code of a job that its caller deleted before it was sent to a maker. */
 export const DELETED = 'deleted';
 
 export function eventOf(record: VideoRecord, news: VideoNews): Event {

@@ -87,7 +87,7 @@ export class OpenJobs {
   }
 
   /**
-   * Starts a new watch, which delivers all current entries. Entries that were deleted without a watch are not in it.
+   * Starts a new watch, which delivers all current entries but no deletions that happened while there was no watch.
    */
   async #begin(): Promise<void> {
     this.#watch = await this.#deps.videos.kv.watch({ include: KvWatchInclude.LastValue });

@@ -14,7 +14,7 @@ const RETRY_AFTER_S = 30;
 export const KEPT_VIDEOS_MAX = 20_000;
 /** Some records expire within this time, if the org creates videos at an even pace. */
 const KEPT_RETRY_AFTER_S = 3_600;
-/** Bytes of the bucket that are left to the jobs of all orgs, whose records grow until they end. */
+/** Bytes of the bucket that are reserved for existing jobs of all orgs, whose records grow until they end. */
 export const RECORD_BYTES_LEFT_MIN = BUCKETS.videos.maxBytes / 16;
 
 /** Videos that are created at the same moment may exceed the limits a little. @throws ServiceError `rate_limited` */

@@ -1,4 +1,4 @@
-// Fills a JSON schema from a text: json-schema-faker generates documents, in which values of the text replace the
+// Fills a JSON schema from a text: json-schema-faker generates documents, in which values from the text replace the
 // generated ones. Runs in a worker (schema-worker.ts), as a schema may take any time.
 import { type Schema as CheckedSchema, dereference, validate } from '@cfworker/json-schema';
 import { type GenerateOptions, generateSync } from 'json-schema-faker';
@@ -21,7 +21,7 @@ type Replace = (value: Json, part: JsonSchema, path: string) => Json;
 export class SchemaRefused extends Error {}
 
 /**
- * The valid document with the most values of the text and, among these, the fewest others.
+ * The valid document with the most values from the text and, among these, the fewest others.
  * @param reply - the value of a property that asks for an answer; undefined: there is no such property
  * @throws SchemaRefused
  */
@@ -82,7 +82,7 @@ function withLocalTimes(schema: JsonSchema): JsonSchema {
   );
 }
 
-/** Adds optional properties that the text names. */
+/** Requires the optional properties that the text has a value for, so that they are generated. */
 function withNamedProperties(schema: JsonSchema, values: TextValues): JsonSchema {
   return JSON.parse(JSON.stringify(schema), (_, part) => {
     if (!isSchema(part) || !isSchema(part.properties)) return part;
@@ -94,7 +94,7 @@ function withNamedProperties(schema: JsonSchema, values: TextValues): JsonSchema
   });
 }
 
-/** The name of the property at a JSON pointer; for an item that of its list. */
+/** The name of the property at a JSON pointer; for an item, the name of its list. */
 function nameAt(path: string): string {
   return path.split('/').findLast((segment) => !/^\d*$/.test(segment)) ?? '';
 }

@@ -48,7 +48,7 @@ export async function networkBehind(addresses: readonly string[]): Promise<Netwo
   };
   try {
     const died = once(server, 'exit').then(() => {
-      throw new Error('the server behind the host died at its start');
+      throw new Error('the server behind the host exited while starting');
     });
     await Promise.race([once(server.stdout, 'data'), died]);
     const pid = String(server.pid);

@@ -39,18 +39,18 @@ export async function answerChat(model: LanguageModelV4, request: TranslationReq
   return streamed(stream, new ChunkMaker(frame, chatOptions));
 }
 
-/** Reads a whole answer beside the provider package. */
+/** Reads the text of a whole answer in parallel with the provider package. */
 function textOfAnswer({ onResponse }: TranslationRequest): () => Promise<string> {
   let text = Promise.resolve('{}');
   onResponse((response) => {
     text = response.clone().text();
-    text.catch(() => {}); // the package reads the same bytes, and reports it
+    text.catch(() => {}); // the package reads the same bytes and reports the error
     return response;
   });
   return () => text;
 }
 
-/** Waits for the first content: an error before it still has a status, so a fallback is possible. */
+/** Waits for the first content: an error before it still gets an HTTP status, so a fallback is possible. */
 async function streamed(
   stream: ReadableStream<LanguageModelV4StreamPart>,
   maker: ChunkMaker,

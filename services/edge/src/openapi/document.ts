@@ -73,7 +73,7 @@ export function openApiDocument(routes: readonly RouteDescription[]): Record<str
   });
 }
 
-/** @throws Error for an operation without a name: the edge does not start with one. */
+/** @throws Error for an operation without a name */
 function operation(route: RouteDescription, schemas: Schemas): Record<string, unknown> {
   const { method, path, operationId, request, response } = route;
   if (operationId === undefined) throw new Error(`${method} ${path} has no operationId`);

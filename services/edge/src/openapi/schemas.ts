@@ -15,10 +15,14 @@ const NAMED_KINDS: ReadonlySet<string> = new Set(['object', 'union', 'enum']);
 export class Schemas {
   /** `<name>~<io>` -> JSON Schema. */
   readonly #components = new Map<string, Json>();
+  /** Bodies that were generated before: that of errors is in every operation. */
+  readonly #bodies = { input: new Map<z.ZodType, Json>(), output: new Map<z.ZodType, Json>() };
 
   /** The schema of a body, as a reference when it has a name. */
   of(schema: z.ZodType, io: Io): Json {
-    return this.#generate(schema, io, () => true);
+    const json = this.#bodies[io].get(schema) ?? this.#generate(schema, io, () => true);
+    this.#bodies[io].set(schema, json);
+    return json;
   }
 
   /** The schema itself; only its parts are references. */

@@ -10,7 +10,7 @@ import {
   unknownModel,
 } from '@switchyard/contracts';
 import { markUp } from '@switchyard/money';
-import { parse } from 'yaml';
+import { load } from 'js-yaml';
 
 class CatalogError extends Error {}
 
@@ -48,7 +48,7 @@ export function loadCatalog({ files, makers, ...credentials }: CatalogOptions): 
 function readCatalogFile(file: string): CatalogModel[] {
   let json: unknown;
   try {
-    json = parse(readFileSync(file, 'utf8'));
+    json = load(readFileSync(file, 'utf8'));
   } catch (cause) {
     throw new CatalogError(`${file} cannot be read as YAML: ${String(cause)}`, { cause });
   }

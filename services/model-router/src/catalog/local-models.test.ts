@@ -7,8 +7,8 @@ import {
   SPEECH_FORMATS,
   SPEECH_INPUT_CHARACTERS_MAX,
 } from '@switchyard/contracts';
+import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import { OUTPUT_TOKENS_MAX } from '../../../../libs/local-models/src/chat/chat-request.ts';
 import { STATE_LENGTH_READ_MAX } from '../../../../libs/local-models/src/decide/facts.ts';
 import { IMAGE_SIDE_MAX, IMAGE_SIDE_MIN } from '../../../../libs/local-models/src/image/image-size.ts';
@@ -24,7 +24,7 @@ import {
 const local = createLocalModels({ now: () => 0 });
 
 const text = await readFile(new URL('../../catalog/local.yaml', import.meta.url), 'utf8');
-const { models } = catalogFile.parse(parse(text));
+const { models } = catalogFile.parse(load(text));
 const [ofTexts, others] = [
   models.filter(({ type }) => type === 'language' || type === 'embedding'),
   models.filter(({ type }) => type !== 'language' && type !== 'embedding' && type !== 'video'),

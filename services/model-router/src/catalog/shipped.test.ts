@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type CatalogModel, catalogFile } from '@switchyard/contracts';
+import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import { refusalOf, refusalOfTranscription } from '../calls/model-limits.ts';
 import { ADAPTERS, AI_SDK_MAKERS } from '../makers/registry.ts';
 import { loadCatalog } from './catalog.ts';
@@ -12,7 +12,7 @@ import { SHIPPED_CATALOGS } from './shipped.ts';
 
 const files = SHIPPED_CATALOGS.map((path) => {
   const text = readFileSync(path, 'utf8');
-  return { name: basename(path), text, models: catalogFile.parse(parse(text)).models };
+  return { name: basename(path), text, models: catalogFile.parse(load(text)).models };
 });
 const makersFiles = files.filter(({ name }) => name !== 'local.yaml');
 const ofMakers: CatalogModel[] = makersFiles.flatMap(({ models }) => models);
@@ -191,16 +191,14 @@ describe('docs/catalog.md', () => {
   });
 
   it('has examples that are valid catalogs', () => {
-    const blocks = [...docs.matchAll(/```yaml\n(models:\n[\s\S]+?)```/g)].map(([, yaml]) =>
-      parse(yaml ?? ''),
-    );
+    const blocks = [...docs.matchAll(/```yaml\n(models:\n[\s\S]+?)```/g)].map(([, yaml]) => load(yaml ?? ''));
     expect(blocks.length).toBeGreaterThan(1);
     for (const block of blocks) expect(catalogFile.safeParse(block)).toMatchObject({ success: true });
   });
 
   it('is followed by the file to copy for a new maker', () => {
     const yaml = readFileSync(join(import.meta.dirname, '../makers/example/example.yaml'), 'utf8');
-    expect(catalogFile.safeParse(parse(yaml))).toMatchObject({ success: true });
+    expect(catalogFile.safeParse(load(yaml))).toMatchObject({ success: true });
   });
 });
 

@@ -21,7 +21,7 @@ import {
 } from '@switchyard/contracts';
 import { ROOT } from '@switchyard/local';
 import { startStack, type TestStack } from '@switchyard/testing';
-import type { BrowserContext, Page, Route } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { measureCallsShown } from './__fixtures__/calls-shown.ts';
 import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
@@ -54,7 +54,6 @@ const run = promisify(execFile);
 
 let stack: TestStack;
 let browser: Awaited<ReturnType<typeof openBrowser>>;
-let context: BrowserContext;
 let page: Page;
 let computer: ComputerObject;
 const refusedByPolicy: string[] = [];
@@ -73,13 +72,7 @@ beforeAll(async () => {
   });
   computer = await firstComputer(stack, { name: 'workbench', cpu: 0.25, memory_mb: 512 });
   browser = await openBrowser();
-  context = await browser.newContext({ viewport: WIDTHS.wide });
-  context.setDefaultTimeout(SHOWN_MS_MAX);
-  page = await context.newPage();
-  page.on('console', (message) => {
-    if (message.text().includes('Content Security Policy')) refusedByPolicy.push(message.text());
-  });
-  page.on('pageerror', (error) => errors.push(String(error)));
+  page = await signedIn(watchFaults);
 }, SET_UP_MS_MAX);
 afterAll(async () => {
   await browser?.close();
@@ -106,6 +99,14 @@ async function signedIn(prepare: (tab: Page) => unknown = () => {}): Promise<Pag
   await prepare(tab);
   await signIn(tab, stack.key);
   return tab;
+}
+
+/** Collects what the test of all pages expects to be empty. */
+function watchFaults(tab: Page): void {
+  tab.on('console', (message) => {
+    if (message.text().includes('Content Security Policy')) refusedByPolicy.push(message.text());
+  });
+  tab.on('pageerror', (error) => errors.push(String(error)));
 }
 
 async function keepScreenshot(of: Page, name: string): Promise<void> {
@@ -151,34 +152,38 @@ test('the page has a nonce of its own in each answer, and its files are compress
 test('a sign-in link signs in once, asks before it replaces a session, and leaves no token behind', {
   timeout: TEST_MS_MAX,
 }, async () => {
+  const own = await browser.newContext({ viewport: WIDTHS.wide });
+  own.setDefaultTimeout(SHOWN_MS_MAX);
+  const tab = await own.newPage();
+  watchFaults(tab);
   const sizes: Promise<number>[] = [];
-  page.on('requestfinished', (request) => {
+  tab.on('requestfinished', (request) => {
     if (request.url().startsWith(stack.url))
       sizes.push(request.sizes().then(({ responseBodySize }) => responseBodySize));
   });
-  await page.goto(signInLink());
-  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-  await page.getByTestId('spent-today').waitFor();
-  page.removeAllListeners('requestfinished');
+  await tab.goto(signInLink());
+  await tab.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+  await tab.getByTestId('spent-today').waitFor();
+  tab.removeAllListeners('requestfinished');
   const total = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
   expect(total).toBeGreaterThan(50_000);
   expect(total).toBeLessThan(FIRST_LOAD_BYTES_MAX);
-  expect(page.url()).toBe(`${stack.url}/`);
-  expect(await page.evaluate('document.cookie')).toBe('');
-  expect(JSON.stringify(await page.evaluate('({ ...localStorage, ...sessionStorage })'))).not.toContain(
+  expect(tab.url()).toBe(`${stack.url}/`);
+  expect(await tab.evaluate('document.cookie')).toBe('');
+  expect(JSON.stringify(await tab.evaluate('({ ...localStorage, ...sessionStorage })'))).not.toContain(
     stack.key,
   );
-  await page.reload();
-  await page.getByTestId('spent-today').waitFor();
+  await tab.reload();
+  await tab.getByTestId('spent-today').waitFor();
 
   const { url } = await api<{ url: string }>('/v1/session/links', {});
-  await page.goto(url);
-  await page.getByRole('heading', { name: 'Replace your session?' }).waitFor();
-  await page.getByRole('button', { name: 'Stay signed in' }).click();
-  await page.getByTestId('spent-today').waitFor();
-  await page.goto(url);
-  await page.getByRole('button', { name: 'Use the link' }).click();
-  await page.getByTestId('spent-today').waitFor();
+  await tab.goto(url);
+  await tab.getByRole('heading', { name: 'Replace your session?' }).waitFor();
+  await tab.getByRole('button', { name: 'Stay signed in' }).click();
+  await tab.getByTestId('spent-today').waitFor();
+  await tab.goto(url);
+  await tab.getByRole('button', { name: 'Use the link' }).click();
+  await tab.getByTestId('spent-today').waitFor();
 
   const stranger = await browser.newContext();
   const second = await stranger.newPage();
@@ -188,6 +193,7 @@ test('a sign-in link signs in once, asks before it replaces a session, and leave
     .filter({ hasText: 'was used or has expired' })
     .waitFor({ timeout: SHOWN_MS_MAX });
   await stranger.close();
+  await own.close();
 });
 
 test('a sign-in link outlives an edge restart and a refused session', {
@@ -764,7 +770,7 @@ test('a computer shows its files, metrics, commands, events and ports', {
       '(python3 -m http.server 8000 >/dev/null 2>&1 &); until curl -sf localhost:8000; do sleep 0.1; done',
   });
   await page.getByRole('button', { name: 'Make a link' }).click();
-  const opened = context.waitForEvent('page');
+  const opened = page.context().waitForEvent('page');
   await page.getByRole('link', { name: 'Open the page in a new tab' }).click();
   const served = await opened;
   await served.getByRole('link', { name: 'answer.txt' }).waitFor();

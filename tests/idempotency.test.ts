@@ -134,7 +134,7 @@ test('an edge that is killed in the middle leaves a key that is never run again,
   expect(await chargedCalls('acme/held')).toEqual([]);
 });
 
-test('while the store is away a request under a key is refused, has not run, and runs when it is back', async () => {
+test('while the store is down a request under a key is refused, has not run, and runs when it is back', async () => {
   const key = randomUUID();
   const before = upstream.requests.filter(({ model }) => model === 'thinks').length;
   const { back } = await stack.kill9('nats');

@@ -1,4 +1,4 @@
-// Billing is away, and the stream of events is full before it is back: no charge is lost for that, and a flood of refused
+// Billing is down, and the stream of events is full before it is back: no charge is lost for that, and a flood of refused
 // calls pushes none out.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -117,7 +117,7 @@ async function callUntilRefused(): Promise<number> {
       return dollars;
     }
   }
-  throw new Error('billing is away, yet no call was refused');
+  throw new Error('billing is down, yet no call was refused');
 }
 
 /** Nano-dollars of all that billing has booked. */

@@ -32,7 +32,7 @@ const RETRY_MS = 100;
 /** The reconciler removes an orphan after 30 s, and looks every 10 s. */
 const LEFTOVERS_MS_MAX = 60_000;
 const WARM_POOL = 2;
-/** Errors that a caller may get while the agent is away or a computer is ending; the caller retries. */
+/** Errors that a caller may get while the agent is down or a computer is ending; the caller retries. */
 const RETRIED = new Set([
   'service_unavailable',
   'computer_failed',

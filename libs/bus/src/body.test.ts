@@ -308,7 +308,7 @@ describe('a reply that is read in a loop', () => {
     const service = await host();
     service.stream('files.v1.get', async (call) => {
       call.write(Buffer.from('a beginning'));
-      throw new ServiceError('service_unavailable', 'the store is away');
+      throw new ServiceError('service_unavailable', 'the store is down');
     });
     const caller = await bus('caller');
     const reply = await openReply(caller, { subject: 'files.v1.get', head: null });

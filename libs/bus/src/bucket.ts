@@ -87,7 +87,7 @@ interface WriteOptions {
   readonly events?: readonly Event[];
 }
 
-/** Every method throws ServiceError `service_unavailable` while JetStream is away; the write may have happened. */
+/** Every method throws ServiceError `service_unavailable` while JetStream is down; the write may have happened. */
 export class Bucket<V> {
   readonly name: string;
   /** To watch the bucket. Its own writes lack the header of an entry, so nothing reads them. */

@@ -43,7 +43,7 @@ test('a service that NATS refuses logs the reason once, without its password, an
   }
 });
 
-test('a server that is away at the start is connected to later', async () => {
+test('a server that is down at the start is connected to later', async () => {
   const nats = await startNats();
   try {
     const url = `${nats.url},nats://${CLOSED_PORT}`;

@@ -57,7 +57,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
   const connection: ConnectionOptions = {
     ...address,
     name: instance,
-    waitOnFirstConnect: waitsForServer, // else the client forgets servers that are away now
+    waitOnFirstConnect: waitsForServer, // else the client forgets servers that are down now
     maxReconnectAttempts: -1,
     reconnectTimeWait: RECONNECT_PAUSE_MS,
     pingInterval: PING_INTERVAL_MS,

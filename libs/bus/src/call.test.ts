@@ -295,7 +295,7 @@ describe('a call', () => {
     const incoming = await arrived.promise;
     await nats.kill9();
     expect(await held).toMatchObject({ code: 'service_unavailable' });
-    // Retried, because the server may be away for longer than a call waits.
+    // Retried, because the server may be down for longer than a call waits.
     const next = expect.poll(() => ask(caller, 'echo.v1.quick', null)).toMatchObject({ end: 'done' });
     await Promise.all([nats.restart(), next]);
     expect(incoming.isCancelled).toBe(true);

@@ -5,7 +5,7 @@ import type { Bus } from './bus.ts';
 /** JetStream's code for "stream name already in use with a different configuration". */
 const STREAM_NAME_IN_USE = 10_058;
 
-/** @throws JetStreamError, TimeoutError while JetStream is away */
+/** @throws JetStreamError, TimeoutError while JetStream is down */
 export async function ensureStream(
   bus: Bus,
   config: Partial<StreamConfig> & { name: string; subjects: string[] },

@@ -1,4 +1,4 @@
-// Publishes events to JetStream until their PubAck arrives. While JetStream is away, events wait in a local outbox,
+// Publishes events to JetStream until their PubAck arrives. While JetStream is down, events wait in a local outbox,
 // synced to disk, which the next start of the service drains too.
 import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
 import { DiscardPolicy, type PubAck, RetentionPolicy, StorageType } from '@nats-io/jetstream';
@@ -55,7 +55,7 @@ const ALIKE = {
 };
 
 /**
- * Creates the streams EVENTS, REFUSALS and HOST_EVENTS if missing. Idempotent; the caller retries while JetStream is away.
+ * Creates the streams EVENTS, REFUSALS and HOST_EVENTS if missing. Idempotent; the caller retries while JetStream is down.
  * EVENTS discards its oldest events, which are booked: edges refuse work before an unbooked event gets that old.
  */
 export async function ensureEventsStream(bus: Bus): Promise<void> {

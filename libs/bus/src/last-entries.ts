@@ -20,7 +20,7 @@ export type LastEntry = Pick<KvEntry, 'key' | 'value' | 'revision'>;
 /**
  * @param pattern of keys, like `org_x.>`
  * @returns entries that are neither deleted nor forged (entry-headers.ts), each as of some moment since the call, in no particular order
- * @throws what JetStream throws while it is away
+ * @throws what JetStream throws while it is down
  */
 export async function lastEntries(
   jsm: JetStreamManager,
@@ -30,7 +30,7 @@ export async function lastEntries(
   return lastOfSubjects(jsm, bucket, await subjectsUnder(jsm, bucket, pattern));
 }
 
-/** The same entries of these keys. @throws what JetStream throws while it is away */
+/** The same entries of these keys. @throws what JetStream throws while it is down */
 export function lastEntriesOf(
   jsm: JetStreamManager,
   bucket: string,
@@ -58,7 +58,7 @@ async function lastOfSubjects(
   return found;
 }
 
-/** The keys under a pattern, including deleted ones whose marker is kept. @throws what JetStream throws while it is away */
+/** The keys under a pattern, including deleted ones whose marker is kept. @throws what JetStream throws while it is down */
 export async function keysUnder(jsm: JetStreamManager, bucket: string, pattern: string): Promise<string[]> {
   const subjects = await subjectsUnder(jsm, bucket, pattern);
   return subjects.map((subject) => subject.slice(prefixOf(bucket).length));
@@ -72,7 +72,7 @@ async function subjectsUnder(jsm: JetStreamManager, bucket: string, pattern: str
 
 /**
  * @returns the entries that are kept of a key, oldest first, without deletions
- * @throws what JetStream throws while it is away
+ * @throws what JetStream throws while it is down
  */
 export function keptEntries(jsm: JetStreamManager, bucket: string, key: string): Promise<LastEntry[]> {
   const asked = { seq: 1, next_by_subj: prefixOf(bucket) + key, batch: HISTORY_MAX };

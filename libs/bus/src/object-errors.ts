@@ -13,7 +13,7 @@ export class ObjectGone extends Error {
   }
 }
 
-export function isAway(error: unknown): boolean {
+export function isUnavailable(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'service_unavailable';
 }
 

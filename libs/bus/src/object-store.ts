@@ -16,7 +16,7 @@ import { isEntry } from './entry-headers.ts';
 import { inBatches } from './in-batches.ts';
 import { readAgain } from './last-entries.ts';
 import { CHUNK_BYTES, CHUNK_HEADER, ChunkWriter, PUBLISH_TIMEOUT_MS } from './object-chunks.ts';
-import { isAway, ObjectGone, toStoreError } from './object-errors.ts';
+import { isUnavailable, ObjectGone, toStoreError } from './object-errors.ts';
 import { OBJECT_STORES, type ObjectStoreName } from './objects.ts';
 
 /** Chunks without an entry are orphans after this time, long after a put that stalls is aborted. */
@@ -39,7 +39,7 @@ export interface ByteRange {
 interface StoredObject {
   /**
    * The object's bytes, fetched on demand. Throws ObjectGone when the object is deleted during the read, ServiceError
-   * `service_unavailable` when the store is away. The last chunk of a whole object is delivered only if the digest
+   * `service_unavailable` when the store is down. The last chunk of a whole object is delivered only if the digest
    * matches.
    */
   readonly body: AsyncGenerator<Buffer, void, undefined>;
@@ -80,7 +80,7 @@ export async function createObjectStore(
   return new ObjectStore(bus, name);
 }
 
-/** Every method throws ServiceError `service_unavailable` while JetStream is away. */
+/** Every method throws ServiceError `service_unavailable` while JetStream is down. */
 export class ObjectStore {
   readonly name: string;
   readonly #bus: Bus;
@@ -125,7 +125,7 @@ export class ObjectStore {
     } catch (error) {
       await writer.settled();
       const takenBack = this.#takeBack(id, nuid).catch(() => {}); // on failure the sweep does it
-      if (!isAway(error)) await takenBack; // do not wait for a second failure of a store that is away
+      if (!isUnavailable(error)) await takenBack; // do not wait for a second failure of an unavailable store
       throw error;
     }
   }

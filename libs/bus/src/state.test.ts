@@ -468,8 +468,8 @@ describe('the event publisher', () => {
   test('takes over the outboxes of dead processes when there is room for them again', async () => {
     await ensureEventsStream(bus);
     const outboxDir = mkdtempSync(join(tmpdir(), 'outbox-'));
-    const away = { bus: { connected: false } as Bus, outboxDir, logger };
-    const dead = [await createEventPublisher(away), await createEventPublisher(away)];
+    const offline = { bus: { connected: false } as Bus, outboxDir, logger };
+    const dead = [await createEventPublisher(offline), await createEventPublisher(offline)];
     for (const [at, publisher] of dead.entries()) await publisher.publish(usageEvent(`evt_dead_${at}`));
     for (const publisher of dead) await publisher.close();
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
@@ -485,7 +485,7 @@ describe('the event publisher', () => {
     }
   }, 60_000);
 
-  test('keeps a bounded number of refused calls while JetStream is away', async () => {
+  test('keeps a bounded number of refused calls while JetStream is unavailable', async () => {
     const outboxDir = mkdtempSync(join(tmpdir(), 'outbox-'));
     const publisher = await createEventPublisher({ bus: { connected: false } as Bus, outboxDir, logger });
     const flood = Array.from({ length: 12_000 }, (_, i) =>

@@ -29,7 +29,7 @@ test('the health server answers the probes and metrics, and nothing else', async
 test('a metric that cannot be read is an error of that answer only', async () => {
   const metrics = makeMetrics('test');
   const collect = () => {
-    throw new Error('away');
+    throw new Error('unavailable');
   };
   new Gauge({ name: 'broken', help: 'throws', registers: [metrics], collect });
   const server = await serveHealth({ host: '127.0.0.1', port: 0, metrics, ready: () => true });

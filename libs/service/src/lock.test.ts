@@ -16,6 +16,6 @@ test('pieces of work run alone, in the order of the calls', async () => {
 
 test('failed work does not block later work', async () => {
   const lock = new Lock();
-  await expect(lock.run(() => Promise.reject(new Error('the database is away')))).rejects.toThrow('away');
+  await expect(lock.run(() => Promise.reject(new Error('the database is down')))).rejects.toThrow('down');
   expect(await lock.run(async () => 'read')).toBe('read');
 });

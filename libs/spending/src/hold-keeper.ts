@@ -120,7 +120,7 @@ export class CallHold {
   /**
    * Holds this amount, replacing the previous hold.
    * @param exact the amount is the price, not an estimate
-   * @throws ServiceError `insufficient_funds`, `budget_exceeded`; `service_unavailable` when billing is away.
+   * @throws ServiceError `insufficient_funds`, `budget_exceeded`; `service_unavailable` when billing is down.
    */
   async take(amount: bigint, exact: boolean, signal: AbortSignal): Promise<void> {
     const asked = { ...this.#asHeld(amount), exact };

@@ -26,7 +26,7 @@ const NOT_FOUND = 404;
 const BEING_REMOVED = 409;
 
 export interface TestEngineOptions {
-  /** Containers run on while the engine is away. */
+  /** Containers run on while the engine is down. */
   readonly liveRestore?: boolean;
   /** Another engine, whose network namespace it shares, with its own bridge: two engines on one kernel's firewall. */
   readonly beside?: TestEngine;

@@ -61,7 +61,7 @@ test('kills of billing, of the database and of the bus lose nothing and double n
   await publisher.close();
 }, 300_000);
 
-test('a question gets a 503 while the database is away, then an answer from the same process', async () => {
+test('a question gets a 503 while the database is down, then an answer from the same process', async () => {
   const { database, store, client } = installation;
   const before = (await client.usage(ALL, 'org_away')).total.calls;
   await database.kill9();

@@ -265,7 +265,7 @@ test('the next instance takes over from one that stops, and from one that loses 
   }
 }, 120_000);
 
-test('an instance that starts while the database is away serves when it is back', async () => {
+test('an instance that starts while the database is down serves when it is back', async () => {
   const [nats, database] = await Promise.all([startNats(), startMongo()]);
   const asker = await TestClient.connect(nats.url);
   await database.kill9();

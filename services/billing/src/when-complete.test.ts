@@ -26,12 +26,12 @@ test('after an interrupted batch, sums are read once they are recovered', async 
   complete.progress.recovered();
   const failing = complete.accounts.lock.run(async () => {
     complete.progress.interrupted();
-    throw new Error('the database is away');
+    throw new Error('the database is down');
   });
   failing.catch(() => {});
   let reads = 0;
   const reading = whenComplete(complete, async () => (reads += 1));
-  await expect(failing).rejects.toThrow('away');
+  await expect(failing).rejects.toThrow('down');
   await complete.accounts.lock.run(async () => {});
   expect(reads).toBe(0);
   complete.progress.recovered();

@@ -103,7 +103,7 @@ describe('the wall clock set, and the agent restarted', () => {
     expect(charged).toBeLessThanOrEqual(most);
   });
 
-  test('an agent away over the end of a month: each minute once, in the month in which it was charged', async () => {
+  test('an agent down over the end of a month: each minute once, in the month in which it was charged', async () => {
     const clock = new FakeClock(Date.parse('2026-11-30T23:58:30Z'));
     const first = await agentAt(clock);
     const { id } = await first.create();

@@ -180,7 +180,7 @@ describe('minutes', () => {
     await expectSettled(stopped, ['1:0', '1:1']);
   });
 
-  test('an agent away for an hour: one minute is billed, and the idle window does not advance', async () => {
+  test('an agent down for an hour: one minute is billed, and the idle window does not advance', async () => {
     const { id } = await createAndKill(30_000);
     const next = await agents.startSuccessor(NOON + 3_600_000);
     expect((await next.record(id))?.state).toBe('running');

@@ -199,7 +199,7 @@ describe.skipIf(!canStartTestEngine())('without live-restore', () => {
     const { ended } = await keepBusy(id);
     await testAgent.pass(70_000);
     await engine.end();
-    // While the engine is away:
+    // While the engine is down:
     const record = await testAgent.recordWhen(id, ({ state }) => state === 'stopped');
     expect(record).toMatchObject({ stop_reason: 'exited', minutes: 2, run: null });
     await installation.events.until('stopped', (event) => event.id === `${id}:1:stopped`);

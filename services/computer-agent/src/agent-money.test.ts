@@ -252,7 +252,7 @@ test('an unlimited computer asks billing only once in ten minutes', async () => 
   await expect.poll(() => till.asked).toEqual([minuteOf(id, 10), minuteOf(id, 20)]);
 });
 
-describe('while billing is away', () => {
+describe('while billing is down', () => {
   test('a computer runs on, and holds once billing is back', async () => {
     const id = await createWith(3);
     till.minutes = 100;

@@ -181,7 +181,7 @@ async function serveRecovered(
   return service;
 }
 
-/** What is kept on the bus. @throws while JetStream is away */
+/** What is kept on the bus. @throws while JetStream is unavailable */
 async function openStores(
   bus: Bus,
   events: { readonly outboxDir: string; readonly host: string; readonly logger: Logger },

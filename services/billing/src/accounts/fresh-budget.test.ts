@@ -19,15 +19,15 @@ beforeAll(async () => {
 
 afterAll(() => installation?.stop());
 
-/** A store whose sums cannot be written while `isAway` returns true. Calls `onTried` on each attempt. */
-function storeWithoutSums(isAway: () => boolean, onTried: () => void): Store {
+/** A store whose sums cannot be written while `isFailing` returns true. Calls `onTried` on each attempt. */
+function storeWithoutSums(isFailing: () => boolean, onTried: () => void): Store {
   const { days } = installation.database.store.aggregates;
   const silent = new Proxy(days, {
     get(target, name) {
       const value = Reflect.get(target, name);
       if (name !== 'bulkWrite') return value;
       return async (...args: Parameters<typeof days.bulkWrite>) => {
-        if (!isAway()) return target.bulkWrite(...args);
+        if (!isFailing()) return target.bulkWrite(...args);
         onTried();
         throw new Error('the sums cannot be written');
       };
@@ -40,9 +40,9 @@ function storeWithoutSums(isAway: () => boolean, onTried: () => void): Store {
 }
 
 test('a budget that is first read after an interrupted batch includes the rows missing in the sums', async () => {
-  let away = true;
+  let isFailing = true;
   const cut = Promise.withResolvers<void>();
-  const store = storeWithoutSums(() => away, cut.resolve);
+  const store = storeWithoutSums(() => isFailing, cut.resolve);
   const { client } = installation;
   await (await openBucket(client.bus, 'orgs')).put(ORG, PREPAID);
   await client.publish(credited('cred_1', 100n), completed('req_cut', 60n));
@@ -54,7 +54,7 @@ test('a budget that is first read after an interrupted batch includes the rows m
   await expect(asked, 'while the sums are incomplete').rejects.toMatchObject({
     ...{ code: 'service_unavailable', retryAfterS: 1 },
   });
-  away = false;
+  isFailing = false;
   const [limit] = await vi.waitFor(() => accounts.limitsOf(ORG, 'key_1'), { timeout: 60_000 });
   expect(limit?.budget).toMatchObject({ limit: 100n, spent: 60n, available: 40n });
 
@@ -94,7 +94,7 @@ test('each hold is restored once its limits are known, also when another one is 
   const slow = Promise.withResolvers<HoldRequest>();
   const restoring = accounts.restore([
     slow.promise,
-    Promise.reject(new Error('the records are away')),
+    Promise.reject(new Error('the records are unavailable')),
     Promise.resolve(requestOf('req_quick')),
   ]);
   restoring.catch(() => {});
@@ -107,15 +107,15 @@ test('each hold is restored once its limits are known, also when another one is 
   slow.resolve(requestOf('req_slow'));
   await restored;
   expect(limit?.budget.held).toBe(20n);
-  await expect(restoring).rejects.toThrow('the records are away');
+  await expect(restoring).rejects.toThrow('the records are unavailable');
   await stop();
 }, 120_000);
 
 test('a settled call whose batch failed half-way raises no alarm: the ledger has it', async () => {
   const org = 'org_recovered';
-  let away = false;
+  let isFailing = false;
   const cut = Promise.withResolvers<void>();
-  const store = storeWithoutSums(() => away, cut.resolve);
+  const store = storeWithoutSums(() => isFailing, cut.resolve);
   const { client, database } = installation;
   await (await openBucket(client.bus, 'orgs')).put(org, orgRecord(org, PREPAID, TIME));
   const clock = new FakeClock();
@@ -128,10 +128,10 @@ test('a settled call whose batch failed half-way raises no alarm: the ledger has
   accounts.desk.open();
   await accounts.desk.take({ call: 'req_r', org, limits, amount: 60n, exact: true });
   accounts.desk.settle('req_r', 'req_r', 60n);
-  away = true;
+  isFailing = true;
   await client.publish(completed('req_r', 60n, { org }));
   await cut.promise;
-  away = false;
+  isFailing = false;
   await expect.poll(() => progress.complete, { timeout: 60_000 }).toBe(true);
   clock.advance(SETTLED_MS_MAX + 20_000);
   await expect.poll(() => accounts.desk.overdue, { timeout: 60_000 }).toEqual([]);

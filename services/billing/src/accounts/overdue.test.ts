@@ -26,9 +26,9 @@ test('credits that are spent stay spent while booking is stalled; an event that 
   );
   const stalled = Promise.withResolvers<void>();
   const atLedger = Promise.withResolvers<void>();
-  let isAway = false;
+  let isStalled = false;
   const store = storeInTurn(database.store, async () => {
-    if (!isAway) return;
+    if (!isStalled) return;
     atLedger.resolve();
     await stalled.promise;
   });
@@ -48,7 +48,7 @@ test('credits that are spent stay spent while booking is stalled; an event that 
   await vi.waitFor(() => take('req_late', 60n), { timeout: BUSY_MS });
   await take('req_never', 40n);
 
-  isAway = true;
+  isStalled = true;
   await client.publish(completed('req_late', 60n));
   await atLedger.promise;
   accounts.desk.settle('req_late', 'req_late', 60n);

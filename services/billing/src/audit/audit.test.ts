@@ -371,8 +371,8 @@ describe('npm run audit', () => {
       code: 2,
       stderr: expect.stringContaining('Run npm start'),
     });
-    const away = await run({ ...servers(), MONGODB_URL: 'mongodb://127.0.0.1:1/' });
-    expect(away).toMatchObject({ code: 2, stderr: expect.stringContaining('audit failed') });
+    const withoutDatabase = await run({ ...servers(), MONGODB_URL: 'mongodb://127.0.0.1:1/' });
+    expect(withoutDatabase).toMatchObject({ code: 2, stderr: expect.stringContaining('audit failed') });
   }, 180_000);
 });
 

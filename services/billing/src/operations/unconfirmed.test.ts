@@ -33,7 +33,7 @@ const grant = () =>
 
 test('a credit that is stored is granted, although the ledger cannot be asked for it', async () => {
   const { jsm } = installation.client.bus;
-  const asked = vi.spyOn(jsm.consumers, 'info').mockRejectedValue(new Error('away'));
+  const asked = vi.spyOn(jsm.consumers, 'info').mockRejectedValue(new Error('unavailable'));
   expect(await grant()).toMatchObject({ object: 'credit', amount: 5 });
   expect(asked).toHaveBeenCalled();
 });
@@ -59,7 +59,7 @@ test.each([
       const publish = js.publish.bind(js);
       vi.spyOn(js, 'publish').mockImplementation(async (...message) => {
         const ack = await publish(...message);
-        vi.spyOn(jsm.consumers, 'info').mockRejectedValue(new Error('away'));
+        vi.spyOn(jsm.consumers, 'info').mockRejectedValue(new Error('unavailable'));
         return ack;
       });
     },

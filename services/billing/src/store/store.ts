@@ -24,7 +24,7 @@ const WRITE_TIMEOUT_MS = 5_000;
 const SOCKET_TIMEOUT_MS = 6_000;
 const HEARTBEAT_MS = 2_000;
 const CONNECTIONS_MAX = 20;
-/** Pause between two attempts to connect to a server that is away. */
+/** Pause between two attempts to connect to a server that is down. */
 const CONNECT_AGAIN_MS = 500;
 
 const DATABASE_DEFAULT = 'switchyard';

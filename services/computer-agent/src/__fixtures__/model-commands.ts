@@ -224,8 +224,8 @@ const loseFiles: CommandSpec = {
 };
 
 /** @param endsMeanwhile a container ends, too, while no agent is there */
-const die = (awayMs: number, endsMeanwhile: boolean): CommandSpec => ({
-  name: `kill -9 of the agent, away for ${awayMs} ms${endsMeanwhile ? ', a container ends meanwhile' : ''}`,
+const die = (downMs: number, endsMeanwhile: boolean): CommandSpec => ({
+  name: `kill -9 of the agent, down for ${downMs} ms${endsMeanwhile ? ', a container ends meanwhile' : ''}`,
   async run(model, host) {
     await host.agent.kill();
     const [first] = model.those('running');
@@ -233,7 +233,7 @@ const die = (awayMs: number, endsMeanwhile: boolean): CommandSpec => ({
       await (await host.container(first.id)).kill();
       first.end('exited');
     }
-    await host.passUnwatched(awayMs);
+    await host.passUnwatched(downMs);
     await host.startAgent();
   },
 });

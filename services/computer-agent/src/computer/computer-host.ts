@@ -159,7 +159,7 @@ export class ComputerHost {
     return this.#parts.features.lacksDisks ? NO_DISK_LIMIT : undefined;
   }
 
-  /** If Docker is away when the agent ends, the next agent cleans up. */
+  /** If Docker is down when the agent ends, the next agent cleans up. */
   async #orWarn(work: Promise<void>): Promise<void> {
     await work.catch((error: unknown) =>
       this.#parts.logger.warn({ err: error }, 'the cleanup on close is incomplete'),

@@ -184,7 +184,7 @@ test('a computer that had a folder before keeps it', async () => {
 });
 
 describe('an agent that starts', () => {
-  test('finds running computers with their disks, and takes away what an earlier one left', async () => {
+  test('finds running computers with their disks, and removes what an earlier agent left', async () => {
     testHost = await openTestHost({ warmPool: 2, diskGb: SMALL_GB });
     await testHost.host.poolFilled();
     const { id, computer } = await testHost.createComputer();

@@ -136,17 +136,17 @@ describe('without a limit on what computers write', () => {
   test('a host that could not make a disk tries again, and takes computers once it can', async () => {
     const dataDirectory = await mkdtemp(join(tmpdir(), 'switchyard-host-test-'));
     const images = join(dataDirectory, 'disks', 'images');
-    // Open hosts have the folder of disks. It is away when the first disk is made.
+    // Open hosts have the folder of disks. It is missing when the first disk is made.
     const ensure = async () => {
-      if (away) await rename(images, `${images}.away`).catch(() => {});
+      if (isMissing) await rename(images, `${images}.hidden`).catch(() => {});
     };
-    let away = true;
+    let isMissing = true;
     const standardImage = { name: IMAGE, ensure };
     testHost = await openTestHost({ dataDirectory, standardImage, prepareRetryMs: RETRY_MS, warmPool: 1 });
     expect(testHost.host.refusal()?.reason).toBe('disk_limit');
     await expect(testHost.host.workspaces.create('cmp_refused')).rejects.toEqual(refusedFor(/limit/));
-    away = false;
-    await rename(`${images}.away`, images);
+    isMissing = false;
+    await rename(`${images}.hidden`, images);
     await expect.poll(() => testHost!.host.refusal(), { timeout: WAIT_MS }).toBeUndefined();
     await testHost.host.poolFilled();
     const { id, computer } = await testHost.createComputer();

@@ -15,7 +15,7 @@ interface HostOrdersDeps {
   readonly logger: Logger;
 }
 
-/** While the bus is away the last order stays in force. */
+/** While the bus is unavailable the last order stays in force. */
 export async function followHostOrder(deps: HostOrdersDeps): Promise<void> {
   const { hostId, orders, capacity, logger } = deps;
   const order = (await orders.get(hostId))?.value.order ?? null;

@@ -37,7 +37,7 @@ export class Run {
   recovered: RecoveredExecs | null = null;
   readonly execResults: ExecResults;
   readonly meter: Meter;
-  /** Minutes whose event is durable; the record may lag while its store is away. */
+  /** Minutes whose event is durable; the record may lag while its store is unavailable. */
   minutesPublished: number;
   /** Billable milliseconds that can be paid; the run ends there. */
   paidMs = Number.POSITIVE_INFINITY;

@@ -62,7 +62,7 @@ const runAt = (anchoredAt: number, anchoredMs: number): ComputerRun => ({
 });
 
 describe('a run found by a restarted agent', () => {
-  test('continues without a gap when the agent was away for less than a minute', () => {
+  test('continues without a gap when the agent was down for less than a minute', () => {
     expect(billableWhenResumed(runAt(10_000, 7_000), 40_000, 90_000)).toBe(7_000 + 80_000);
   });
 

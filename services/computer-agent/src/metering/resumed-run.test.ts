@@ -51,9 +51,9 @@ describe('a run whose host’s wall clock was set', () => {
 
   test('not at all, is billed to the millisecond', () => {
     fc.assert(
-      fc.property(fc.nat(MINUTE_MS), fc.nat(HOST_SILENT_MS_MAX), (sinceAnchor, away) => {
+      fc.property(fc.nat(MINUTE_MS), fc.nat(HOST_SILENT_MS_MAX), (sinceAnchor, downMs) => {
         const heard = NOON + sinceAnchor;
-        expect(billableWhenResumed(runAt(NOON, 7), heard, heard + away)).toBe(7 + sinceAnchor + away);
+        expect(billableWhenResumed(runAt(NOON, 7), heard, heard + downMs)).toBe(7 + sinceAnchor + downMs);
       }),
     );
   });

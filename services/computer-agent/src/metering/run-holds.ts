@@ -2,7 +2,7 @@
 // minute, so booking the event ends the hold, even after the agent has died. Without a spending limit, billing is
 // asked every ten minutes whether this is still so.
 //
-// When a further minute is refused, the run ends with the last held minute. While billing is away the run continues
+// When a further minute is refused, the run ends with the last held minute. While billing is down the run continues
 // and the request is repeated.
 import { type ComputerRecord, eventIds, MINUTES_AHEAD, ServiceError } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
@@ -47,7 +47,7 @@ export class RunHolds {
   /**
    * Holds the first minute before the run begins.
    * @param limited whether a spending limit applies; undefined: not known
-   * @throws ServiceError `insufficient_funds`, `budget_exceeded`; `service_unavailable` when billing is away and a
+   * @throws ServiceError `insufficient_funds`, `budget_exceeded`; `service_unavailable` when billing is down and a
    * limit certainly applies
    */
   async begin(limited: boolean | undefined): Promise<void> {

@@ -40,7 +40,7 @@ export class ComputerRecords {
 
   /**
    * Writes the changed fields.
-   * @throws RecordTaken; ServiceError `service_unavailable` when the store is away: the write may still have happened
+   * @throws RecordTaken; ServiceError `service_unavailable` when the store is down: the write may still have happened
    */
   async update(entry: RecordEntry, change: Partial<ComputerRecord>): Promise<RecordEntry> {
     let latest = entry;

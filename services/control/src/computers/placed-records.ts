@@ -15,7 +15,7 @@ interface PlacedRecordsOptions {
   readonly computers: Bucket<ComputerRecord>;
 }
 
-/** Every method throws ServiceError `service_unavailable` while JetStream is away; a write may have happened. */
+/** Every method throws ServiceError `service_unavailable` while JetStream is down; a write may have happened. */
 export class PlacedRecords {
   readonly placements: Bucket<ComputerPlacement>;
   readonly computers: Bucket<ComputerRecord>;

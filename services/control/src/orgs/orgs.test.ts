@@ -45,9 +45,9 @@ let keys: Bucket<KeyRecord>;
 let files: Bucket<FileRecord>;
 let computers: Bucket<ComputerRecord>;
 let webhooks: Bucket<WebhookRecord>;
-/** Credits that were asked for; billing refuses them while `isBillingAway`. */
+/** Credits that were asked for; billing refuses them while `isBillingDown`. */
 let granted: { org: string; amount: number }[] = [];
-let isBillingAway = false;
+let isBillingDown = false;
 /** Happens while credits are granted. */
 let meanwhile = async () => {};
 
@@ -56,7 +56,7 @@ beforeAll(async () => {
   ({ bus, events } = control);
   const billing = await serve(bus, { name: 'billing', version: '0.0.1', description: 'of a test' });
   billing.handle('credits.create', async ({ org, key_id, body: { amount, reason } }) => {
-    if (isBillingAway) throw new ServiceError('service_unavailable', 'billing is away');
+    if (isBillingDown) throw new ServiceError('service_unavailable', 'billing is down');
     await meanwhile();
     granted.push({ org, amount });
     const created_at = new Date().toISOString();
@@ -73,7 +73,7 @@ beforeAll(async () => {
 afterAll(() => control?.stop());
 beforeEach(() => {
   granted = [];
-  isBillingAway = false;
+  isBillingDown = false;
   meanwhile = async () => {};
 });
 
@@ -143,7 +143,7 @@ describe('an org that is created', () => {
   });
 
   test('is not made when its credits cannot be granted', async () => {
-    isBillingAway = true;
+    isBillingDown = true;
     const before = await orgs.keys();
     await expect(create({ credits: 1 })).rejects.toMatchObject({ code: 'service_unavailable' });
     expect((await orgs.keys()).sort()).toEqual(before.sort());

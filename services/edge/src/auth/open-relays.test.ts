@@ -100,7 +100,7 @@ describe('requests and streams that are open under a key', () => {
     open.add(key(), work('late'))();
     recheck = () => Promise.reject(refusal);
     open.add(key(), work('slow'));
-    recheck = () => Promise.reject(new ServiceError('service_unavailable', 'away'));
+    recheck = () => Promise.reject(new ServiceError('service_unavailable', 'unavailable'));
     open.add(key(), work('unchecked'));
     await expect.poll(() => ended).toEqual(['late org_suspended', 'slow org_suspended']);
     open.changed(key(), null);

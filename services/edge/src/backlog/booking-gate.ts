@@ -1,4 +1,4 @@
-// Decides whether billable work may begin. While billing is away, its events wait in a stream that discards the oldest.
+// Decides whether billable work may begin. While billing is down, its events wait in a stream that discards the oldest.
 // New billable work is refused before an unbooked event could be discarded.
 import { type Bus, unbookedShare } from '@switchyard/bus';
 import { ServiceError } from '@switchyard/contracts';

@@ -61,7 +61,7 @@ class IdempotentRun {
     try {
       await this.begun?.beginStream();
     } catch (error) {
-      this.forget(); // the store is away, and no work has begun
+      this.forget(); // the store is unavailable, and no work has begun
       throw error;
     }
   }

@@ -148,7 +148,7 @@ export class KeptRequests {
     return this.#quota.idle();
   }
 
-  /** When the store was away, the record may exist nevertheless, and would block its key for a day. */
+  /** When the store was unavailable, the record may exist nevertheless, and would block its key for a day. */
   async #releaseIfOurs(key: string, { request_id }: Running): Promise<void> {
     for (let tries = 0; tries < RELEASE_TRIES_MAX; tries += 1)
       try {

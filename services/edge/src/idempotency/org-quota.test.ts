@@ -60,7 +60,7 @@ test('an org has at most half of what the store has left; while the store does n
   const looks = [60 * KIB, null, 200 * KIB];
   const quota = await openQuota(async () => {
     const left = looks.shift();
-    if (!left) throw new Error('away');
+    if (!left) throw new Error('unavailable');
     return left;
   });
   const org = newId('org');

@@ -12,7 +12,7 @@ const EVERY_MS = 1_000;
 const PUBACK_TIMEOUT_MS = 5_000;
 /** How long a shutdown waits for JetStream: its other steps need the rest of the time that a drain has. */
 const CLOSE_MS_MAX = 3_000;
-/** Receipts that wait while JetStream is away: about 20 MB. Newer ones beyond this are dropped. */
+/** Receipts that wait while JetStream is unavailable: about 20 MB. Newer ones beyond this are dropped. */
 const WAITING_MAX = 100_000;
 
 interface Receipt {

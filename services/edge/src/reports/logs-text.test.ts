@@ -95,7 +95,7 @@ test('an error before the first row is an error answer; later the answer is cut 
     'application/json; charset=utf-8',
   ]);
   answer = ({ after }) => {
-    if (after !== undefined) throw new ServiceError('service_unavailable', 'away');
+    if (after !== undefined) throw new ServiceError('service_unavailable', 'unavailable');
     return { data: [entry('req_1')], next_cursor: 'on' };
   };
   await expect(get('format=csv').then((response) => response.text())).rejects.toThrow();

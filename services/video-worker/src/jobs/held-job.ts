@@ -112,7 +112,7 @@ export class HeldJob {
         this.#record = wanted;
         return;
       } catch (error) {
-        if (isAway(error)) await this.#pause();
+        if (isUnavailable(error)) await this.#pause();
         else if (!(error instanceof RevisionConflict)) throw error;
       }
       await this.#readAgain();
@@ -159,6 +159,6 @@ export class HeldJob {
   }
 }
 
-function isAway(error: unknown): boolean {
+function isUnavailable(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'service_unavailable';
 }

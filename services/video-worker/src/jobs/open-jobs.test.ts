@@ -33,7 +33,7 @@ beforeEach(async () => {
       return async (options: Parameters<typeof target.watch>[0]) => {
         if (refusals > 0) {
           refusals -= 1;
-          throw new Error('JetStream is away');
+          throw new Error('JetStream is unavailable');
         }
         const watch = await target.watch(options);
         watches.push(watch);

@@ -1,4 +1,4 @@
-// The bus is away while computers run: they continue, no minute is lost or doubled, and unreachable time is not
+// The bus is unavailable while computers run: they continue, no minute is lost or doubled, and unreachable time is not
 // billed.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
@@ -71,8 +71,8 @@ test('killed when a minute ends: it is charged once, the computer runs on, comma
   expect((await testAgent.record(id))?.minutes).toBe(2);
 });
 
-/** A computer whose container ends by itself after 50 s, 20 s ago, while the bus is away. */
-async function endedWhileAway(): Promise<string> {
+/** A computer whose container ends by itself after 50 s, 20 s ago, while the bus is unavailable. */
+async function endedDuringOutage(): Promise<string> {
   const { id } = await testAgent.create();
   await testAgent.pass(50_000);
   const container = (await testAgent.record(id))?.container;
@@ -88,7 +88,7 @@ async function endedWhileAway(): Promise<string> {
 }
 
 test('a computer that ends by itself meanwhile is billed to that moment, however late that is recorded', async () => {
-  const id = await endedWhileAway();
+  const id = await endedDuringOutage();
   const end = async () => {
     await testAgent.pass(1_000);
     return testAgent.record(id);
@@ -100,7 +100,7 @@ test('a computer that ends by itself meanwhile is billed to that moment, however
 });
 
 test('a computer that ends by itself meanwhile and is stopped before that is written: billed to its own end', async () => {
-  const id = await endedWhileAway();
+  const id = await endedDuringOutage();
   await expect
     .poll(() => testAgent.ask('stop', id).catch(() => null), { timeout: BACK_MS_MAX })
     .toMatchObject({ status: 'stopped', stop_reason: 'exited', minutes: 1 });

@@ -8,7 +8,7 @@ const RETRY_DELAY_MS_MAX = 60_000;
 const ASK_DELAY_MS_MAX = 10_000;
 /** How long a repeat waits for the answer of the first request under its key. */
 const WAIT_MS_MAX = 600_000;
-const RUNS_ONCE: ReadonlySet<string> = new Set(['GET', 'PUT', 'DELETE']);
+const IDEMPOTENT_METHODS: ReadonlySet<string> = new Set(['GET', 'PUT', 'DELETE']);
 /** What a proxy answers when it cannot reach the API. */
 const PROXY_FAILED: ReadonlySet<number> = new Set([502, 503, 504]);
 /** Codes of Node for a request that was never sent. */
@@ -66,7 +66,7 @@ interface RetriedRequest {
 class Retries {
   readonly #request: RetriedRequest;
   readonly #isStream: boolean;
-  readonly #hasOwnKey: boolean;
+  readonly #hasGeneratedKey: boolean;
   readonly #waitsUntil: number;
   #retries = 0;
   #asked = 0;
@@ -75,24 +75,24 @@ class Retries {
     const { method, headers, body, waitMsMax } = request;
     this.#request = request;
     this.#isStream = body.includes('"stream":true'); // as JSON.stringify writes it
-    this.#hasOwnKey = method === 'POST' && !headers.has(KEY) && !this.#isStream;
+    this.#hasGeneratedKey = method === 'POST' && !headers.has(KEY) && !this.#isStream;
     this.#waitsUntil = performance.now() + waitMsMax;
-    if (this.#hasOwnKey) headers.set(KEY, crypto.randomUUID());
+    if (this.#hasGeneratedKey) headers.set(KEY, crypto.randomUUID());
   }
 
   afterLoss(lost: unknown): number | null {
     const wasSent = !NOT_CONNECTED.has(((lost as Error).cause as { code?: unknown } | undefined)?.code);
-    if (wasSent && (this.#isStream || !this.#runsOnce())) return null;
+    if (wasSent && (this.#isStream || !this.#isIdempotent())) return null;
     return this.#nextDelayMs(null);
   }
 
   afterError({ status, headers }: Response, code: string | undefined): number | null {
-    if (this.#hasOwnKey && code === 'idempotency_quota_exceeded') {
+    if (this.#hasGeneratedKey && code === 'idempotency_quota_exceeded') {
       this.#request.headers.delete(KEY); // nothing ran; without a key it may run
       return this.#nextDelayMs('0');
     }
     const advice = headers.get('x-should-retry');
-    const isLostByProxy = !this.#isStream && this.#runsOnce() && PROXY_FAILED.has(status);
+    const isLostByProxy = !this.#isStream && this.#isIdempotent() && PROXY_FAILED.has(status);
     if (!(advice === null ? isLostByProxy : advice === 'true')) return null;
     const retryAfter = headers.get('retry-after');
     if (code !== 'idempotency_in_use') return this.#nextDelayMs(retryAfter);
@@ -102,8 +102,8 @@ class Retries {
     return Math.max(delayMsOf(1, retryAfter), Math.min(delayMsOf(this.#asked, null), ASK_DELAY_MS_MAX));
   }
 
-  #runsOnce(): boolean {
-    return RUNS_ONCE.has(this.#request.method) || this.#request.headers.has(KEY);
+  #isIdempotent(): boolean {
+    return IDEMPOTENT_METHODS.has(this.#request.method) || this.#request.headers.has(KEY);
   }
 
   #nextDelayMs(retryAfter: string | null): number | null {

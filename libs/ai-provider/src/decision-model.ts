@@ -44,7 +44,7 @@ export class SwitchyardDecisionModel extends SwitchyardModel implements Decision
         Object.entries(value.answers).map(([name, answer]) => [name, answerOf(answer)]),
       ),
       usage: { inputTokens, outputTokens },
-      warnings: unsupported(options),
+      warnings: unsupportedOptionWarnings(options),
       providerMetadata: costMetadata(cost),
       response: {
         modelId: value.model,
@@ -86,7 +86,7 @@ function textOf(input: Input): string {
   return typeof input === 'string' ? input : JSON.stringify(input);
 }
 
-function unsupported({ maxOutputTokens, reasoning }: CallOptions): SharedV4Warning[] {
+function unsupportedOptionWarnings({ maxOutputTokens, reasoning }: CallOptions): SharedV4Warning[] {
   return Object.entries({ maxOutputTokens, reasoning })
     .filter(([, asked]) => asked !== undefined)
     .map(([feature]) => ({ type: 'unsupported', feature }));
@@ -113,9 +113,9 @@ function distribution({ probabilities }: { probabilities?: Record<string, number
  * Makers round differently, and the SDK adds the values up: report as many decimals as the values have.
  */
 function roundingOf(answers: OurAnswer[]): { probabilityDecimals: number; scoreDecimals: number } {
-  const told = answers.filter((answer) => answer.type === 'choice' || answer.type === 'score');
-  const probabilities = told.flatMap((answer) => Object.values(answer.probabilities ?? {}));
-  const scores = told.flatMap((answer) => (answer.type === 'score' ? [answer.score] : []));
+  const choicesAndScores = answers.filter((answer) => answer.type === 'choice' || answer.type === 'score');
+  const probabilities = choicesAndScores.flatMap((answer) => Object.values(answer.probabilities ?? {}));
+  const scores = choicesAndScores.flatMap((answer) => (answer.type === 'score' ? [answer.score] : []));
   return { probabilityDecimals: decimalsOf(probabilities), scoreDecimals: decimalsOf(scores) };
 }
 

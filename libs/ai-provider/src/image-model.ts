@@ -34,7 +34,7 @@ export class SwitchyardImageModel extends SwitchyardModel implements ImageModelV
     const { input_tokens: inputTokens, output_tokens: outputTokens, cost } = value.usage;
     return {
       images: value.data.map((image) => image.b64_json),
-      warnings: unsupported(options),
+      warnings: unsupportedOptionWarnings(options),
       usage: { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens },
       // The SDK keeps only `images` of a result's metadata. Each image has its share; the shares add up to the cost.
       providerMetadata: {
@@ -59,7 +59,7 @@ function shares(cost: number, count: number): number[] {
   );
 }
 
-function unsupported({ files, mask }: ImageModelV4CallOptions): SharedV4Warning[] {
+function unsupportedOptionWarnings({ files, mask }: ImageModelV4CallOptions): SharedV4Warning[] {
   const details = 'images are made from a prompt only';
   return [
     ...(files?.length ? [{ type: 'unsupported' as const, feature: 'files', details }] : []),

@@ -24,7 +24,7 @@ export class SwitchyardVideoModel extends SwitchyardModel implements VideoModelV
 
   async doStart(options: CallOptions & { webhookUrl?: string }): Promise<StartResult> {
     const { prompt, duration, resolution, generateAudio, seed, webhookUrl, providerOptions } = options;
-    const warnings: SharedV4Warning[] = unsupported(options);
+    const warnings: SharedV4Warning[] = unsupportedOptionWarnings(options);
     const first = options.frameImages?.find(({ frameType }) => frameType === 'first_frame')?.image;
     const image = first ?? options.image;
     const body = {
@@ -99,7 +99,12 @@ function urlOf(file: VideoFile): string {
   return `data:${file.mediaType};base64,${convertToBase64(file.data)}`;
 }
 
-function unsupported({ fps, aspectRatio, inputReferences, frameImages }: CallOptions): SharedV4Warning[] {
+function unsupportedOptionWarnings({
+  fps,
+  aspectRatio,
+  inputReferences,
+  frameImages,
+}: CallOptions): SharedV4Warning[] {
   const features = {
     fps: fps !== undefined,
     inputReferences: (inputReferences?.length ?? 0) > 0,

@@ -62,8 +62,8 @@ export async function openBucket<N extends BucketName>(bus: Bus, name: N): Promi
     ...(ttlMs === 0 ? {} : { ttl: ttlMs }),
     ...(markerTtlMs === undefined ? {} : { markerTTL: markerTtlMs }),
   });
-  const impatient = jetstream(bus.nc, { timeout: READ_TIMEOUT_MS });
-  const jsm = await impatient.jetstreamManager(false);
+  const readClient = jetstream(bus.nc, { timeout: READ_TIMEOUT_MS });
+  const jsm = await readClient.jetstreamManager(false);
   const parse = (json: unknown) => schema.parse(json) as BucketValue<N>;
   return new Bucket<BucketValue<N>>({ bus, name, kv, jsm, parse, markerTtlMs });
 }
@@ -279,7 +279,7 @@ export class Bucket<V> {
    * Whether what a watch delivered was written by a Bucket. If not, nats-server stored an answer under the key
    * (entry-headers.ts), and a reader keeps the value that it has.
    */
-  wrote(entry: KvWatchEntry): boolean {
+  isGenuine(entry: KvWatchEntry): boolean {
     // The entry holds its message, which the KV client's types hide.
     const { sm } = entry as unknown as { sm?: JsMsg };
     const genuine = isEntry(sm?.headers, this.#stream, this.#subject(entry.key));

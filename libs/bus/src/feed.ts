@@ -64,7 +64,7 @@ const WAITING_MAX = 5_000;
 /** Unlimited: the age of an event decides how often it is delivered. */
 const DELIVERIES_MAX = -1;
 /** Pause before a failed consumer is restarted, and before an event that failed internally is redelivered. */
-const AGAIN_MS = 2_000;
+const RETRY_DELAY_MS = 2_000;
 /** Time for attempts to complete when the feed stops. */
 const STOP_PATIENCE_MS = 5_000;
 const ALREADY_EXISTS_CODES = [10_148, 10_013];
@@ -150,7 +150,7 @@ export class Feed<T = Event> {
       if (verdict === 'settled') message.ack();
       else message.nak(verdict.retryInMs);
     } catch (error) {
-      message.nak(this.#stopping.signal.aborted ? 0 : AGAIN_MS);
+      message.nak(this.#stopping.signal.aborted ? 0 : RETRY_DELAY_MS);
       if (!this.#stopping.signal.aborted)
         this.#deps.logger.error(
           { err: error, subject, consumer: this.#deps.name },
@@ -169,7 +169,7 @@ export class Feed<T = Event> {
 
   #pause(): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, AGAIN_MS);
+      const timer = setTimeout(resolve, RETRY_DELAY_MS);
       this.#wake = () => {
         clearTimeout(timer);
         resolve();

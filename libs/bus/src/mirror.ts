@@ -209,7 +209,7 @@ export class Mirror<V> {
   }
 
   #apply(map: Map<string, V>, entry: KvWatchEntry, live: boolean): void {
-    if (!this.#bucket.wrote(entry)) return;
+    if (!this.#bucket.isGenuine(entry)) return;
     if (live) this.#seenAt = performance.now();
     if (entry.key === TICK_KEY) return;
     const previous = map.get(entry.key) ?? null;

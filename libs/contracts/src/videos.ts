@@ -161,8 +161,8 @@ export const videoCandidate = z.object({ model: z.string(), cost_nano: z.string(
 const VIDEO_STATES = ['waiting', 'starting', 'started', 'completed', 'failed', 'cancelled'] as const;
 
 /** Facts of a job that must become events: written in the same step as the fact, and published from the record. */
-const VIDEO_NEWS = ['difference', 'refund', 'completed', 'failed'] as const;
-export type VideoNews = (typeof VIDEO_NEWS)[number];
+const VIDEO_EVENT_KINDS = ['difference', 'refund', 'completed', 'failed'] as const;
+export type VideoEventKind = (typeof VIDEO_EVENT_KINDS)[number];
 
 /** What is in the object store `video-results` under the job's id. */
 export const videoResult = z.object({
@@ -214,8 +214,7 @@ export const videoRecord = z.object({
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
   started_at: z.iso.datetime().nullable(),
   ended_at: z.iso.datetime().nullable(),
-  /** Not published yet. */
-  news: z.array(z.enum(VIDEO_NEWS)),
+  unpublished_events: z.array(z.enum(VIDEO_EVENT_KINDS)),
   /** Of the request: a refund has the tags of its charge. */
   tags: tags.optional(),
 });

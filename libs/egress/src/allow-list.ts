@@ -10,7 +10,7 @@ export interface AllowList {
   readonly endpoints: ReadonlySet<string>;
 }
 
-export const NOTHING_MORE: AllowList = { networks: [], endpoints: new Set() };
+export const EMPTY_ALLOW_LIST: AllowList = { networks: [], endpoints: new Set() };
 
 /**
  * Reads networks (`10.1.0.0/16`, `fd00::/8`, a lone address) and endpoints (`media.internal:9000`, `[::1]:80`),

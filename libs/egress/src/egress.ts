@@ -2,12 +2,12 @@
 // the byte limit cover all hops.
 import type { IncomingMessage } from 'node:http';
 import { type Clock, systemClock } from '@switchyard/service';
-import { type AllowList, NOTHING_MORE } from './allow-list.ts';
+import { type AllowList, EMPTY_ALLOW_LIST } from './allow-list.ts';
 import { type Exchange, exchange } from './exchange.ts';
 import { fetchFailed, urlNotAllowed } from './failures.ts';
 import { ACCEPT_ENCODING, announcedLength, limitedBody } from './limited-body.ts';
 import { createLookup, type Lookup } from './lookup.ts';
-import { type Resolving, resolve } from './resolve.ts';
+import { type ResolveDeps, resolve } from './resolve.ts';
 import { readTarget, type Target } from './target.ts';
 
 export interface EgressOptions {
@@ -75,13 +75,13 @@ const FOR_ONE_HOST = new Set(['authorization', 'cookie', 'proxy-authorization'])
 
 export function createEgress(options: EgressOptions = {}): Egress {
   const {
-    allow = NOTHING_MORE,
+    allow = EMPTY_ALLOW_LIST,
     refused = new Set(),
     lookup = createLookup(),
     ca,
     clock = systemClock,
   } = options;
-  const resolving: Resolving = { allow, refused, lookup };
+  const resolving: ResolveDeps = { allow, refused, lookup };
   return {
     async fetch(url, request = {}) {
       const trip = startTrip(request, clock);
@@ -134,7 +134,7 @@ function startTrip(
 }
 
 async function follow(
-  { resolving, ca }: { resolving: Resolving; ca: readonly string[] | undefined },
+  { resolving, ca }: { resolving: ResolveDeps; ca: readonly string[] | undefined },
   first: Target,
   request: EgressRequest,
   trip: Trip,

@@ -5,7 +5,7 @@ import type { Lookup } from './lookup.ts';
 import { parseAddress } from './public-address.ts';
 import { mayConnect, refusal, type Target } from './target.ts';
 
-export interface Resolving {
+export interface ResolveDeps {
   readonly allow: AllowList;
   /** Public addresses that must not be connected to. */
   readonly refused: ReadonlySet<string>;
@@ -20,7 +20,7 @@ const ADDRESSES_MAX = 4;
  * @throws ServiceError `url_not_allowed`, or `url_fetch_failed` where the name resolves to nothing.
  */
 export async function resolve(
-  { allow, refused, lookup }: Resolving,
+  { allow, refused, lookup }: ResolveDeps,
   target: Target,
   param: string,
 ): Promise<readonly string[]> {

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type CallHold, HoldKeeper } from './hold-keeper.ts';
 
 const logger = makeLogger('test', 'silent');
-const ANY = new AbortController().signal;
+const NEVER_ABORTED = new AbortController().signal;
 
 let nats: TestServer;
 let bus: Bus;
@@ -67,7 +67,7 @@ async function nextRenewal(): Promise<string[]> {
   markers += 1;
   const marker = `req_marker_${markers}`;
   const hold = open(marker);
-  await hold.take(1n, false, ANY);
+  await hold.take(1n, false, NEVER_ABORTED);
   const latest = () => (renewed.at(-1) ?? []).map(({ call }) => call);
   await expect.poll(latest, { timeout: RENEWED_MS_MAX }).toContain(marker);
   const calls = latest();
@@ -80,7 +80,7 @@ const settledCalls = () => settled.filter(({ call }) => !isMarker(call));
 describe('a hold', () => {
   test('is renewed while its call runs, and released once with the actual cost', async () => {
     const [kept, over] = [open('req_kept'), open('req_over')];
-    await Promise.all([kept.take(50n, false, ANY), over.take(70n, true, ANY)]);
+    await Promise.all([kept.take(50n, false, NEVER_ABORTED), over.take(70n, true, NEVER_ABORTED)]);
     expect([over.granted, over.capped]).toEqual([70n, false]);
     expect(await nextRenewal()).toEqual(['req_kept', 'req_over']);
     over.settle(30n);
@@ -91,8 +91,8 @@ describe('a hold', () => {
 
   test('that is taken again grows under the same name', async () => {
     const hold = open('req_more');
-    await hold.take(50n, false, ANY);
-    await hold.take(80n, false, ANY);
+    await hold.take(50n, false, NEVER_ABORTED);
+    await hold.take(80n, false, NEVER_ABORTED);
     expect(hold.granted).toBe(80n);
     expect(taken.map(({ call, amount_nano }) => [call, amount_nano])).toEqual([
       ['req_more', '50'],
@@ -102,7 +102,7 @@ describe('a hold', () => {
 
   test('that is granted after its call ended is released at once', async () => {
     const hold = open('req_late');
-    const taking = hold.take(50n, false, ANY);
+    const taking = hold.take(50n, false, NEVER_ABORTED);
     hold.settle(0n);
     await taking;
     await expect
@@ -114,9 +114,9 @@ describe('a hold', () => {
 test('a call without limits is neither renewed nor settled', async () => {
   answer = () => ({ granted_nano: null, capped: false });
   const free = open('req_free');
-  await free.take(50n, false, ANY);
+  await free.take(50n, false, NEVER_ABORTED);
   answer = ({ amount_nano }) => ({ granted_nano: amount_nano, capped: false });
-  await open('req_limited').take(1n, false, ANY);
+  await open('req_limited').take(1n, false, NEVER_ABORTED);
   expect(await nextRenewal()).toEqual(['req_limited']);
   free.settle(50n);
   expect(await nextRenewal()).toEqual(['req_limited']);
@@ -128,28 +128,28 @@ test('a refusal is thrown to the caller, and nothing is held', async () => {
     throw new ServiceError('budget_exceeded', 'no');
   };
   const hold = open('req_refused');
-  await expect(hold.take(50n, true, ANY)).rejects.toMatchObject({ code: 'budget_exceeded' });
+  await expect(hold.take(50n, true, NEVER_ABORTED)).rejects.toMatchObject({ code: 'budget_exceeded' });
   hold.settle(0n);
   answer = ({ amount_nano }) => ({ granted_nano: amount_nano, capped: false });
-  await open('req_other').take(1n, false, ANY);
+  await open('req_other').take(1n, false, NEVER_ABORTED);
   expect(await nextRenewal()).toEqual(['req_other']);
   expect(settledCalls()).toEqual([]);
 }, 90_000);
 
 describe('work at an exact price', () => {
   const priced = (call: string, limited: true | undefined) => ({
-    ...{ org: 'org_a', keyId: 'key_a', call, limited, price: 50n, signal: ANY },
+    ...{ org: 'org_a', keyId: 'key_a', call, limited, price: 50n, signal: NEVER_ABORTED },
   });
   const last = () => settledCalls().at(-1);
 
   test('holds the price while it runs, and then spends it', async () => {
-    const held = await keeper.during(priced('req_done', true), async () => taken.at(-1));
+    const held = await keeper.runWithHold(priced('req_done', true), async () => taken.at(-1));
     expect(held).toMatchObject({ call: 'req_done', amount_nano: '50', exact: true });
     await expect.poll(last).toMatchObject({ call: 'req_done', cost_nano: '50' });
   });
 
   test('that fails spends nothing', async () => {
-    const failing = keeper.during(priced('req_fails', true), () => Promise.reject(new Error('no')));
+    const failing = keeper.runWithHold(priced('req_fails', true), () => Promise.reject(new Error('no')));
     await expect(failing).rejects.toThrow('no');
     await expect.poll(last).toMatchObject({ call: 'req_fails', cost_nano: '0' });
   });
@@ -162,14 +162,14 @@ describe('work at an exact price', () => {
     const work = async () => {
       isDone = true;
     };
-    await expect(keeper.during(priced('req_refused', true), work)).rejects.toMatchObject({
+    await expect(keeper.runWithHold(priced('req_refused', true), work)).rejects.toMatchObject({
       code: 'budget_exceeded',
     });
     expect(isDone).toBe(false);
   });
 
   test('holds nothing without a limit', async () => {
-    expect(await keeper.during(priced('req_free', undefined), async () => 'done')).toBe('done');
+    expect(await keeper.runWithHold(priced('req_free', undefined), async () => 'done')).toBe('done');
     expect(taken).toEqual([]);
   });
 });
@@ -177,7 +177,7 @@ describe('work at an exact price', () => {
 test('a host sends only the ids of its minutes, no amount or key', async () => {
   const ofHost = new HoldKeeper({ bus, logger, host: 'host_a' });
   const hold = ofHost.open({ org: 'org_a', keyId: 'key_a', call: 'cmp_a:1:0' });
-  await hold.take(50n, true, ANY);
+  await hold.take(50n, true, NEVER_ABORTED);
   hold.settle(50n);
   const minute = { host: 'host_a', org: 'org_a', call: 'cmp_a:1:0' };
   await expect.poll(() => settledByHost).toEqual([{ ...minute, spent: true }]);

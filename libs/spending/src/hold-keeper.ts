@@ -48,8 +48,8 @@ export class HoldKeeper {
     return new CallHold(call, {
       asks: this.#asks,
       logger: this.#logger,
-      held: (hold) => this.#holds.set(call.call, hold),
-      over: () => this.#holds.delete(call.call),
+      onHeld: (hold) => this.#holds.set(call.call, hold),
+      onEnded: () => this.#holds.delete(call.call),
     });
   }
 
@@ -58,7 +58,7 @@ export class HoldKeeper {
    * a limit.
    * @throws ServiceError as `CallHold.take` does, and errors of the work, which release the hold
    */
-  async during<T>({ limited, price, signal, ...call }: PricedCall, work: () => Promise<T>): Promise<T> {
+  async runWithHold<T>({ limited, price, signal, ...call }: PricedCall, work: () => Promise<T>): Promise<T> {
     if (!limited) return work();
     const hold = this.open(call);
     await hold.take(price, true, signal);
@@ -89,8 +89,8 @@ export class HoldKeeper {
 interface HoldDeps {
   asks: HoldAsks;
   logger: Logger;
-  held(hold: CallHold): void;
-  over(): void;
+  onHeld(hold: CallHold): void;
+  onEnded(): void;
 }
 
 /** The hold of one call. */
@@ -128,16 +128,16 @@ export class CallHold {
     this.#granted = granted.granted_nano === null ? null : BigInt(granted.granted_nano);
     this.#capped = granted.capped;
     if (this.#granted === null) return;
-    if (this.#over) this.#giveBack(0n);
-    else this.#deps.held(this);
+    if (this.#over) this.#sendSettlement(0n);
+    else this.#deps.onHeld(this);
   }
 
   /** The call has ended and cost this much; the rest of the hold is released. */
   settle(cost: bigint): void {
     if (this.#over) return;
     this.#over = true;
-    this.#deps.over();
-    if (this.#granted !== null) this.#giveBack(cost);
+    this.#deps.onEnded();
+    if (this.#granted !== null) this.#sendSettlement(cost);
   }
 
   asRenewal() {
@@ -149,7 +149,7 @@ export class CallHold {
     return { org, key_id: keyId, call, amount_nano: amount.toString() };
   }
 
-  #giveBack(cost: bigint): void {
+  #sendSettlement(cost: bigint): void {
     const { org, call } = this.#call;
     const settled = { org, call, event: call, cost_nano: cost.toString() };
     this.#deps.asks

@@ -63,7 +63,7 @@ export interface TestRegistry {
   /** Decides the fault of each request; undefined: none. */
   fault: (path: string) => RegistryFault | undefined;
   /** Requests so far: `GET /v2/…`. */
-  readonly asked: readonly string[];
+  readonly requests: readonly string[];
   /** Pushes an image whose layers no engine has yet, and returns its name. */
   push(repository: string, image?: TestImage): Promise<string>;
   stop(): Promise<void>;
@@ -86,9 +86,9 @@ export async function startRegistry(): Promise<TestRegistry> {
     },
     { port, url: inner, folder },
   );
-  const asked: string[] = [];
+  const requests: string[] = [];
   const proxy = createServer((request, response) => {
-    asked.push(`${request.method} ${request.url}`);
+    requests.push(`${request.method} ${request.url}`);
     forward(inner, request, response, registry.fault(request.url ?? ''));
   });
   proxy.listen(0, HOST);
@@ -96,7 +96,7 @@ export async function startRegistry(): Promise<TestRegistry> {
   const registry: TestRegistry = {
     address: `${HOST}:${(proxy.address() as AddressInfo).port}`,
     fault: () => undefined,
-    asked,
+    requests,
     async push(repository, image = {}) {
       await pushImage(inner, repository, image);
       return `${registry.address}/${repository}:latest`;

@@ -94,8 +94,8 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
     }
     await database?.stop();
   };
-  const words = listen(launcher);
-  const ready = words.untilLine((line) => line.match(READY_LINE)?.[1], START_TIMEOUT_MS);
+  const output = listen(launcher);
+  const ready = output.untilLine((line) => line.match(READY_LINE)?.[1], START_TIMEOUT_MS);
   const url = await ready.catch(async (error: unknown) => {
     await end();
     throw error;
@@ -114,7 +114,7 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
     pidOf,
     async kill9(name) {
       const pid = await pidOf(name);
-      const back = words.untilLine((line) => (line.match(SERVES_AGAIN)?.[1] === name ? name : undefined));
+      const back = output.untilLine((line) => (line.match(SERVES_AGAIN)?.[1] === name ? name : undefined));
       // Callers may ignore whether it returns.
       back.catch(() => {});
       process.kill(pid, 'SIGKILL');
@@ -122,11 +122,11 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
     },
     log,
     metrics: async (name) => (await fetch(`${healthUrl(await log(name))}/metrics`)).text(),
-    output: words.all,
+    output: output.all,
     async stop() {
       await end();
       if (options.dataFolder === undefined) await removeFolder(dataFolder);
-      const refused = /^.*Permissions Violation.*$/m.exec(words.all())?.[0];
+      const refused = /^.*Permissions Violation.*$/m.exec(output.all())?.[0];
       if (refused !== undefined) throw new Error(`libs/bus/src/access.ts lacks a right: ${refused}`);
       return launcher.exitCode;
     },
@@ -157,13 +157,13 @@ function healthUrl(log: string): string {
   return found;
 }
 
-interface Words {
+interface LauncherOutput {
   all(): string;
   /** The first result of `find` on a line still to come. Rejects when the launcher ends, or after the time. */
   untilLine<T>(find: (line: string) => T | undefined, timeoutMs?: number): Promise<T>;
 }
 
-function listen(launcher: ChildProcess): Words {
+function listen(launcher: ChildProcess): LauncherOutput {
   const lines: string[] = [];
   const listeners = new Set<(line: string) => void>();
   for (const stream of [launcher.stdout!, launcher.stderr!]) {

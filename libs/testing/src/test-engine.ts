@@ -115,10 +115,10 @@ export async function startTestEngine({
     );
     const gone = once(child, 'exit');
     child.kill(signal);
-    const impatience = setTimeout(() => child?.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    const killTimer = setTimeout(() => child?.kill('SIGKILL'), STOP_TIMEOUT_MS);
     await gone;
-    clearTimeout(impatience);
-    if (pidFile !== '') await ended(Number(pidFile));
+    clearTimeout(killTimer);
+    if (pidFile !== '') await waitForExit(Number(pidFile));
   }
 
   async function restart(): Promise<void> {
@@ -129,7 +129,7 @@ export async function startTestEngine({
   async function removeContainers(): Promise<void> {
     if (child === undefined || isOver(child)) await start();
     const containers = await docker.listContainers({ all: true });
-    await Promise.all(containers.map(({ Id }) => removed(docker.getContainer(Id))));
+    await Promise.all(containers.map(({ Id }) => removeContainer(docker.getContainer(Id))));
   }
 
   const engine: TestEngine = {
@@ -182,14 +182,14 @@ async function answers(docker: Docker): Promise<boolean> {
 }
 
 /** The container may already be removed by another process. */
-async function removed(container: Docker.Container): Promise<void> {
+async function removeContainer(container: Docker.Container): Promise<void> {
   await container.remove({ force: true }).catch((error: { statusCode?: number }) => {
     if (error.statusCode !== NOT_FOUND && error.statusCode !== BEING_REMOVED) throw error;
   });
 }
 
 /** Waits for the end of a process that is not a child of this one. */
-async function ended(pid: number): Promise<void> {
+async function waitForExit(pid: number): Promise<void> {
   const deadline = performance.now() + STOP_TIMEOUT_MS;
   while (isAlive(pid)) {
     if (performance.now() > deadline) throw new Error(`process ${pid} did not end in time`);
@@ -222,7 +222,7 @@ async function killShims(folder: string): Promise<void> {
       pid,
     ]) {
       signal(one, 'SIGKILL');
-      await ended(one);
+      await waitForExit(one);
     }
   }
 }

@@ -146,7 +146,9 @@ describe('a worker killed', () => {
       await asked.promise;
       onStart = null;
       await killAll();
-      await until(id, ({ state, news }) => expect([state, news]).toEqual(['failed', []]));
+      await until(id, ({ state, unpublished_events }) =>
+        expect([state, unpublished_events]).toEqual(['failed', []]),
+      );
       expect(startsOf(id).length).toBe(1);
       expect(await recordOf(id)).toMatchObject({
         refunded_nano: '500000000',

@@ -17,7 +17,7 @@ export interface AnswerWatch {
 
 export function watchAnswers(realFetch: typeof fetch): AnswerWatch {
   const found: string[] = [];
-  const looking = new Set<Promise<void>>();
+  const checking = new Set<Promise<void>>();
   const checkers = new Map<string, AnswerChecker | null>();
 
   /** Of the edge at `origin`; null if it is not one of our edges, undefined if it does not answer now. */
@@ -26,12 +26,12 @@ export function watchAnswers(realFetch: typeof fetch): AnswerWatch {
     if (tried !== undefined) return tried;
     const document = await realFetch(origin + DOCUMENT_PATH).catch(() => undefined);
     if (!document) return undefined;
-    const checker = checkerBy(await document.text().catch(() => ''));
+    const checker = compiledChecker(await document.text().catch(() => ''));
     checkers.set(origin, checker);
     return checker;
   };
 
-  const look = async (method: string, url: URL, answer: Response): Promise<void> => {
+  const check = async (method: string, url: URL, answer: Response): Promise<void> => {
     const { status, headers } = answer;
     const isJson = headers.get('content-type')?.startsWith('application/json') === true;
     // A client that went away midway leaves nothing to check.
@@ -51,12 +51,12 @@ export function watchAnswers(realFetch: typeof fetch): AnswerWatch {
       const isJson = answer.headers.get('content-type')?.startsWith('application/json') === true;
       // Only JSON is read here: a second reader would change the pace of a stream.
       const seen = isJson ? answer.clone() : new Response(null, bodiless(answer));
-      const ended: Promise<void> = look(method, url, seen).finally(() => looking.delete(ended));
-      looking.add(ended);
+      const ended: Promise<void> = check(method, url, seen).finally(() => checking.delete(ended));
+      checking.add(ended);
       return answer;
     },
     async faults() {
-      await Promise.all(looking);
+      await Promise.all(checking);
       return found.splice(0);
     },
   };
@@ -66,7 +66,7 @@ export function watchAnswers(realFetch: typeof fetch): AnswerWatch {
 const known = new Map<string, AnswerChecker>();
 
 /** @returns null if not an OpenAPI document */
-function checkerBy(text: string): AnswerChecker | null {
+function compiledChecker(text: string): AnswerChecker | null {
   const compiled = known.get(text);
   if (compiled) return compiled;
   const document = parsed(text);

@@ -88,9 +88,9 @@ describe('an image of a public registry', () => {
     expect(pinned).toMatch(/good\/one:sha256-[a-f0-9]{64}$/);
     expect((await docker.getImage(pinned).inspect()).Size).toBeGreaterThan(MANY_BYTES);
     expect(reported).toContainEqual(expect.objectContaining({ image, pinned, bytes: expect.any(Number) }));
-    const asked = registry.asked.length;
+    const asked = registry.requests.length;
     expect(await ensure(image)).toBe(pinned);
-    expect(registry.asked).toHaveLength(asked);
+    expect(registry.requests).toHaveLength(asked);
 
     // By hand it was removed: it is pulled again.
     await docker.getImage(pinned).remove();
@@ -524,9 +524,9 @@ test('two images are pulled at a time; further ones wait, and give up their plac
 test('concurrent creations with one image pull it twice at most', async () => {
   const image = await registry.push('turns/same');
   const { use } = images();
-  const before = registry.asked.length;
+  const before = registry.requests.length;
   const pinned = await Promise.all(Array.from({ length: 6 }, () => use({ image }, async (name) => name)));
-  const manifests = registry.asked.slice(before).filter((request) => request.includes('/manifests/'));
+  const manifests = registry.requests.slice(before).filter((request) => request.includes('/manifests/'));
   expect(manifests).toHaveLength(2);
   await docker.getImage(pinned[0]!).remove();
 });

@@ -605,7 +605,7 @@ async function endVideo(callback_url: string | null): Promise<Event> {
     error: null,
     started_at: at,
     ended_at: at,
-    news: [],
+    unpublished_events: [],
   };
   await (await openBucket(bus, 'videos')).create(videoKey(DEFAULT_ORG, id), record);
   return publish(

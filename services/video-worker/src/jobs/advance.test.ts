@@ -5,7 +5,7 @@ import { type Event, VIDEO_RESULT_HOURS, videosRequest } from '@switchyard/contr
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Installation, JOB_MS_MAX, startInstallation } from '../fixtures/installation.ts';
 import { type Death, Died, Mortal } from '../fixtures/mortal.ts';
-import { type Habits, TestMaker, VIDEO } from '../fixtures/test-maker.ts';
+import { TestMaker, type TestMakerOptions, VIDEO } from '../fixtures/test-maker.ts';
 import { LEASE_MS } from './held-job.ts';
 import { EVENT_AGE_MS_MAX, ensureRecord } from './new-record.ts';
 
@@ -23,8 +23,8 @@ const CHEAPER = 150;
 const OPTIONS_BYTES = 20_000_000;
 
 interface Scenario {
-  first: Partial<Habits>;
-  second?: Partial<Habits>;
+  first: Partial<TestMakerOptions>;
+  second?: Partial<TestMakerOptions>;
 }
 
 /**
@@ -52,8 +52,8 @@ async function run({ first, second }: Scenario, death: Death | null) {
     await installation.work(living, event);
   }
   const record = await installation.read(event);
-  const told = await installation.told(record.id);
-  return { record, told, makers, isDead, steps };
+  const published = await installation.publishedEvents(record.id);
+  return { record, published, makers, isDead, steps };
 }
 
 function isRefund(event: Event): event is Event<'video.refunded'> {
@@ -71,17 +71,20 @@ async function untilDeath(work: () => Promise<void>): Promise<void> {
 type Outcome = Awaited<ReturnType<typeof run>>;
 
 /** Invariants of every outcome: one end event, one payment, no work left. */
-function expectWhole({ record, told, makers }: Outcome): void {
-  expect(record.news).toEqual([]);
-  expect(new Set(told.map(({ id }) => id)).size).toBe(told.length);
-  const refunded = told.reduce((sum, event) => sum + (isRefund(event) ? Number(event.data.cost_nano) : 0), 0);
+function expectWhole({ record, published, makers }: Outcome): void {
+  expect(record.unpublished_events).toEqual([]);
+  expect(new Set(published.map(({ id }) => id)).size).toBe(published.length);
+  const refunded = published.reduce(
+    (sum, event) => sum + (isRefund(event) ? Number(event.data.cost_nano) : 0),
+    0,
+  );
   expect(refunded).toBe(Number(record.refunded_nano));
-  const ends = told.filter(({ type }) => type === 'video.completed' || type === 'video.failed');
+  const ends = published.filter(({ type }) => type === 'video.completed' || type === 'video.failed');
   expect(ends.map(({ type }) => type)).toEqual([`video.${record.state}`]);
   if (record.state === 'failed') expect(refunded).toBe(CHARGE);
   else expect(refunded).toBe(record.model === 'acme/second' ? CHARGE - CHEAPER : 0);
   for (const maker of Object.values(makers)) {
-    if (!maker.habits.idempotent) expect(maker.starts.length, 'asked once').toBeLessThanOrEqual(1);
+    if (!maker.options.idempotent) expect(maker.starts.length, 'asked once').toBeLessThanOrEqual(1);
     expect(maker.jobs.size, 'one job at a maker').toBeLessThanOrEqual(1);
   }
 }
@@ -138,9 +141,9 @@ describe.each(['before', 'after'] as const)('a worker that dies %s any step', (w
       everyDeath(
         { first: { idempotent: true, start: 'unavailable' }, second: { idempotent: true, end: 'failed' } },
         when,
-        ({ record, told }) => {
+        ({ record, published }) => {
           expect(record.state).toBe('failed');
-          const refunds = told.filter(isRefund) as Event<'video.refunded'>[];
+          const refunds = published.filter(isRefund) as Event<'video.refunded'>[];
           const amounts = refunds.map(({ data }) => [data.reason, data.cost_nano]);
           expect(amounts).toEqual([
             ['cheaper_model', String(CHARGE - CHEAPER)],
@@ -154,7 +157,7 @@ describe.each(['before', 'after'] as const)('a worker that dies %s any step', (w
 
 describe('a job', () => {
   test('completes with one start, several status checks and no input left behind', async () => {
-    const outcome = await run({ first: { looks: 5 } }, null);
+    const outcome = await run({ first: { statusChecks: 5 } }, null);
     expectWhole(outcome);
     expect(outcome.record.state).toBe('completed');
     expect(await installation.inputs.read(outcome.record.id)).toBeNull();
@@ -181,17 +184,17 @@ describe('a job', () => {
 
   test('that no maker accepts lists the attempted upstreams', async () => {
     const unavailable = { start: 'unavailable' } as const;
-    const { record, told } = await run({ first: unavailable, second: unavailable }, null);
+    const { record, published } = await run({ first: unavailable, second: unavailable }, null);
     expect(record.error?.code).toBe('upstream_error');
     expect(record.attempts.map(({ model, status }) => [model, status])).toEqual([
       ['acme/first', 503],
       ['acme/second', 503],
     ]);
-    expect(told.at(-1)?.data).toMatchObject({ attempts: record.attempts });
+    expect(published.at(-1)?.data).toMatchObject({ attempts: record.attempts });
   });
 
   test('that exceeds its time limit is cancelled at the maker and refunded', async () => {
-    const makers = { first: new TestMaker({ looks: Number.POSITIVE_INFINITY }) };
+    const makers = { first: new TestMaker({ statusChecks: Number.POSITIVE_INFINITY }) };
     const event = await installation.charge({ 'acme/first': CHARGE });
     const deps = installation.depsOf(makers, new Mortal(null));
     await ensureRecord(deps, event);
@@ -277,13 +280,13 @@ describe('a job', () => {
     const deps = installation.depsOf(makers, new Mortal(null));
     await ensureRecord(deps, event);
     await installation.work(deps, event);
-    const delivered = await installation.told(event.data.video_id);
+    const delivered = await installation.publishedEvents(event.data.video_id);
     // The record expires. The consumer is deleted and reads the stream, which is kept longer, from the first event.
     await installation.videos.delete(`${event.data.org}.${event.data.video_id}`);
     installation.clock.advance(EVENT_AGE_MS_MAX + 1);
     await ensureRecord(deps, event);
     await expect(installation.read(event)).rejects.toThrow('no record');
-    expect(await installation.told(event.data.video_id)).toEqual(delivered);
+    expect(await installation.publishedEvents(event.data.video_id)).toEqual(delivered);
     expect(makers.first.starts.length).toBe(1);
   });
 
@@ -309,7 +312,7 @@ describe('a job', () => {
     const { bus, clock } = installation;
     const resize = (max_bytes: number) => bus.jsm.streams.update('OBJ_video-results', { max_bytes });
     const { bytes } = (await bus.jsm.streams.info('OBJ_video-results')).state;
-    const maker = new TestMaker({ looks: 1 });
+    const maker = new TestMaker({ statusChecks: 1 });
     const looksAt: number[] = [];
     const status = maker.status.bind(maker);
     maker.status = async (...args) => {
@@ -329,7 +332,7 @@ describe('a job', () => {
 
   test('has a result whose lifetime starts with its first bytes', async () => {
     const { clock } = installation;
-    const maker = new TestMaker({ looks: 1 });
+    const maker = new TestMaker({ statusChecks: 1 });
     let begunAt = 0;
     maker.status = async () => ({ state: 'completed', mediaType: 'video/mp4', bytes: slowly() });
     async function* slowly() {
@@ -354,7 +357,7 @@ describe('a job', () => {
     await hide(event);
     await installation.work(deps, event);
     expect(makers.first.starts).toEqual([]);
-    expect((await installation.told(event.data.video_id)).map(({ data }) => data)).toMatchObject([
+    expect((await installation.publishedEvents(event.data.video_id)).map(({ data }) => data)).toMatchObject([
       { reason: 'deleted', cost_nano: String(CHARGE), seconds: 4 },
       { error_code: 'deleted' },
     ]);
@@ -382,7 +385,7 @@ describe('a job', () => {
   });
 
   test('that is deleted during a status check is cancelled at its maker and stays charged', async () => {
-    const maker = new TestMaker({ looks: Number.POSITIVE_INFINITY });
+    const maker = new TestMaker({ statusChecks: Number.POSITIVE_INFINITY });
     const status = maker.status.bind(maker);
     maker.status = async (taken, input, signal) => {
       maker.status = status;
@@ -395,6 +398,6 @@ describe('a job', () => {
     await installation.work(deps, event);
     expect(await installation.read(event)).toMatchObject({ state: 'cancelled', refunded_nano: '0' });
     expect(maker.cancels.length).toBe(1);
-    expect(await installation.told(event.data.video_id)).toEqual([]);
+    expect(await installation.publishedEvents(event.data.video_id)).toEqual([]);
   });
 });

@@ -15,7 +15,7 @@ import { defaultResolutionOf } from '../offer/video-limits.ts';
 import type { Change, HeldJob } from './held-job.ts';
 import type { JobDeps } from './job-deps.ts';
 import { chargedNano, differenceNano } from './money.ts';
-import { DELETED, eventOf } from './news.ts';
+import { DELETED, eventOf } from './video-events.ts';
 
 /** Maximum starts of one attempt with unknown outcome, at makers with idempotent starts. */
 const STARTS_MAX = 5;
@@ -40,8 +40,8 @@ type After = { next: 'go on' } | { next: 'rest'; change: Change };
 const GO_ON: After = { next: 'go on' };
 
 /** Whether a worker still has to act on this job. */
-export function needsWork({ state, news }: VideoRecord): boolean {
-  return state === 'waiting' || state === 'starting' || state === 'started' || news.length > 0;
+export function needsWork({ state, unpublished_events }: VideoRecord): boolean {
+  return state === 'waiting' || state === 'starting' || state === 'started' || unpublished_events.length > 0;
 }
 
 /** Advances the job as far as possible now, then releases the lease. */
@@ -55,7 +55,7 @@ export async function workOn(deps: JobDeps, held: HeldJob): Promise<void> {
 
 async function advance(deps: JobDeps, held: HeldJob): Promise<After> {
   const { record } = held;
-  if (record.news.length > 0) return tell(deps, held);
+  if (record.unpublished_events.length > 0) return publishPending(deps, held);
   switch (record.state) {
     case 'waiting':
       return startNext(deps, held);
@@ -73,14 +73,14 @@ async function advance(deps: JobDeps, held: HeldJob): Promise<After> {
 }
 
 /** Publishes the pending events of the record. The end event comes last, when the inputs are no longer needed. */
-async function tell(deps: JobDeps, held: HeldJob): Promise<After> {
+async function publishPending(deps: JobDeps, held: HeldJob): Promise<After> {
   const { record } = held;
-  for (const news of record.news) await deps.events.publish(eventOf(record, news));
+  for (const kind of record.unpublished_events) await deps.events.publish(eventOf(record, kind));
   if (record.ended_at !== null) {
     await clearAway(deps, record);
-    return { next: 'rest', change: { news: [] } };
+    return { next: 'rest', change: { unpublished_events: [] } };
   }
-  await held.change({ news: [] });
+  await held.change({ unpublished_events: [] });
   return GO_ON;
 }
 
@@ -173,7 +173,7 @@ async function ask(deps: JobDeps, held: HeldJob, job: VideoJob): Promise<After> 
     started_at: new Date(deps.clock.now()).toISOString(),
     difference_nano: difference,
     refunded_nano: difference,
-    news: difference === '0' ? [] : ['difference'],
+    unpublished_events: difference === '0' ? [] : ['difference'],
   });
   return GO_ON;
 }
@@ -286,7 +286,7 @@ async function keep(
     state: 'completed',
     result: { media_type: mediaType, bytes: stored.bytes, expires_at: expiresAt.toISOString() },
     ended_at: new Date(deps.clock.now()).toISOString(),
-    news: ['completed'],
+    unpublished_events: ['completed'],
   });
   return GO_ON;
 }
@@ -342,7 +342,7 @@ async function fail(
     error: { code, message: message.slice(0, MESSAGE_LENGTH_MAX) },
     ended_at: new Date(deps.clock.now()).toISOString(),
     refunded_nano: charged.toString(),
-    news: charged > BigInt(record.difference_nano) ? ['refund', 'failed'] : ['failed'],
+    unpublished_events: charged > BigInt(record.difference_nano) ? ['refund', 'failed'] : ['failed'],
   });
   return GO_ON;
 }

@@ -31,13 +31,13 @@ test('a deleted consumer is created again and rereads every charge without start
     await installation.events.publish(event);
     await expect.poll(() => taken).toEqual([id]);
     await installation.work(deps, event);
-    const told = await installation.told(id);
+    const published = await installation.publishedEvents(id);
 
     await installation.bus.jsm.consumers.delete(EVENTS_STREAM, CHARGES_CONSUMER);
     await expect.poll(() => taken).toEqual([id, id]);
     await installation.work(deps, event);
     expect(makers.first.starts.length).toBe(1);
-    expect(await installation.told(id)).toEqual(told);
+    expect(await installation.publishedEvents(id)).toEqual(published);
     expect(await installation.read(event)).toMatchObject({ state: 'completed', refunded_nano: '0' });
   } finally {
     await charges.stop();

@@ -12,7 +12,7 @@ const RENEW_MS = LEASE_MS / 3;
 /** Maximum consecutive conflicts with changes by others, e.g. a deletion, that one change of ours retries. */
 const CONFLICTS_MAX = 10;
 /** Delay before a failed write is retried; times CONFLICTS_MAX it must stay within the lease. */
-const AGAIN_MS = 500;
+const RETRY_DELAY_MS = 500;
 
 /** Another worker holds the lease now; this worker must stop all work on the job. */
 export class LeaseLost extends Error {
@@ -134,7 +134,7 @@ export class HeldJob {
 
   /** A maker's answer must survive a brief outage of the store. */
   #pause(): Promise<void> {
-    return sleep(AGAIN_MS, this.#deps.clock);
+    return sleep(RETRY_DELAY_MS, this.#deps.clock);
   }
 
   #extended(): VideoRecord['lease'] {

@@ -56,7 +56,7 @@ export function newRecord({ time, data }: Event<'video.charged'>, input: InputSu
     error: null,
     started_at: null,
     ended_at: null,
-    news: [],
+    unpublished_events: [],
     tags: data.tags,
   };
 }

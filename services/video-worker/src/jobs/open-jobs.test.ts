@@ -7,7 +7,7 @@ import { FakeClock } from '@switchyard/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Installation, startInstallation } from '../fixtures/installation.ts';
 import { newRecord } from './new-record.ts';
-import { AGAIN_MS, OpenJobs } from './open-jobs.ts';
+import { OpenJobs, RESTART_DELAY_MS } from './open-jobs.ts';
 
 let installation: Installation;
 beforeAll(async () => {
@@ -49,7 +49,7 @@ beforeEach(async () => {
       },
       logger: makeLogger('video-worker', 'silent'),
     },
-    videos: { kv, read: videos.read.bind(videos), wrote: videos.wrote.bind(videos) },
+    videos: { kv, read: videos.read.bind(videos), isGenuine: videos.isGenuine.bind(videos) },
     clock,
     onChange: () => {},
   });
@@ -74,7 +74,7 @@ test('a watch that ends is restarted and receives the changes made meanwhile', a
   await waiting();
   const meanwhile = await openJob();
   expect(known()).not.toContain(meanwhile.data.video_id);
-  clock.advance(AGAIN_MS);
+  clock.advance(RESTART_DELAY_MS);
   await expect.poll(known).toEqual(expect.arrayContaining([before.data.video_id, meanwhile.data.video_id]));
 });
 
@@ -85,12 +85,12 @@ test('a watch that cannot start after a reconnect is retried until it starts', a
   const { data } = await openJob();
   for (const left of [1, 0]) {
     await waiting();
-    clock.advance(AGAIN_MS);
+    clock.advance(RESTART_DELAY_MS);
     await expect.poll(() => refusals).toBe(left);
   }
   await waiting();
   expect(known()).not.toContain(data.video_id);
-  clock.advance(AGAIN_MS);
+  clock.advance(RESTART_DELAY_MS);
   await expect.poll(known).toContain(data.video_id);
   expect(watches.length).toBe(2);
 });
@@ -103,7 +103,7 @@ test('a reconnect restarts the watch at once and drops jobs that were deleted me
   await waiting();
   await installation.videos.purge(videoKey(gone.data.org, gone.data.video_id));
   relink(); // no watch is active; the retry timer restarts it
-  clock.advance(AGAIN_MS);
+  clock.advance(RESTART_DELAY_MS);
   await expect.poll(known).not.toContain(gone.data.video_id);
   await expect.poll(known).toContain(stays.data.video_id);
   const count = watches.length;
@@ -115,7 +115,7 @@ test('a reconnect restarts the watch at once and drops jobs that were deleted me
 test('a closed OpenJobs starts no watch on any event', async () => {
   jobs.close();
   relink();
-  clock.advance(10 * AGAIN_MS);
+  clock.advance(10 * RESTART_DELAY_MS);
   await new Promise(setImmediate);
   expect(watches.length).toBe(1);
 });

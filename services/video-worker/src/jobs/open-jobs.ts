@@ -9,13 +9,13 @@ import { needsWork } from './advance.ts';
 import { isHeld } from './held-job.ts';
 
 /** Delay before a failed watch is restarted. */
-export const AGAIN_MS = 1_000;
+export const RESTART_DELAY_MS = 1_000;
 
 type Watch = QueuedIterator<KvWatchEntry>;
 
 interface OpenJobsOptions {
   readonly bus: Pick<Bus, 'onReconnect' | 'logger'>;
-  readonly videos: Pick<Bucket<VideoRecord>, 'kv' | 'read' | 'wrote'>;
+  readonly videos: Pick<Bucket<VideoRecord>, 'kv' | 'read' | 'isGenuine'>;
   readonly clock: Pick<Clock, 'after'>;
   /** Called on every change. */
   readonly onChange: () => void;
@@ -34,7 +34,7 @@ export class OpenJobs {
   readonly #closing = new AbortController();
   #watch: Watch | null = null;
   /** The connection came back: we stop the watch ourselves and restart it at once. */
-  #relinked = false;
+  #reconnected = false;
   #forget = () => {};
 
   constructor(deps: OpenJobsOptions) {
@@ -46,7 +46,7 @@ export class OpenJobs {
     await this.#begin();
     // A watch survives a lost connection, but not the replacement of the server.
     this.#forget = this.#deps.bus.onReconnect(() => {
-      this.#relinked = true;
+      this.#reconnected = true;
       this.#watch?.stop();
     });
     void this.#keepWatching();
@@ -81,8 +81,8 @@ export class OpenJobs {
         bus.logger.warn({ err: error }, 'the watch of open videos ended; restarting it');
       } finally {
         this.#watch = null;
-        if (!this.#relinked) await sleep(AGAIN_MS, clock, signal);
-        this.#relinked = false;
+        if (!this.#reconnected) await sleep(RESTART_DELAY_MS, clock, signal);
+        this.#reconnected = false;
       }
   }
 
@@ -92,7 +92,7 @@ export class OpenJobs {
   async #begin(): Promise<void> {
     this.#watch = await this.#deps.videos.kv.watch({ include: KvWatchInclude.LastValue });
     this.#jobs.clear();
-    if (this.#closing.signal.aborted || this.#relinked) this.#watch.stop();
+    if (this.#closing.signal.aborted || this.#reconnected) this.#watch.stop();
   }
 
   async #follow(): Promise<void> {
@@ -103,7 +103,7 @@ export class OpenJobs {
   }
 
   #apply(entry: KvWatchEntry): void {
-    if (!this.#deps.videos.wrote(entry)) return;
+    if (!this.#deps.videos.isGenuine(entry)) return;
     this.#jobs.delete(entry.key);
     if (entry.operation !== 'PUT') return;
     try {

@@ -39,7 +39,7 @@ async function openJob(model: string, org: string): Promise<string> {
 
 test('a lease that cannot be written is tried once per look, and reported once', async () => {
   const { bus, clock, videos } = installation;
-  const deps = installation.depsOf({ first: new TestMaker({ looks: 1 }) }, new Mortal(null));
+  const deps = installation.depsOf({ first: new TestMaker({ statusChecks: 1 }) }, new Mortal(null));
   const { update } = deps.videos;
   const refused = vi.fn().mockRejectedValue(new Error('no room'));
   deps.videos.update = refused;
@@ -70,7 +70,7 @@ test.each([
   async (_, orgs, other) => {
     const { bus, videos } = installation;
     const hanging = new HangingMaker();
-    const makers = { first: hanging, second: new TestMaker({ looks: 1 }) };
+    const makers = { first: hanging, second: new TestMaker({ statusChecks: 1 }) };
     const stopping = new AbortController();
     const deps = { ...installation.depsOf(makers, new Mortal(null)), stopping: stopping.signal };
     for (let job = 0; job < JOBS_AT_ONCE_MAX; job += 1)

@@ -18,7 +18,7 @@ const KEPT_RETRY_AFTER_S = 3_600;
 export const RECORD_BYTES_LEFT_MIN = BUCKETS.videos.maxBytes / 16;
 
 /** Videos that are created at the same moment may exceed the limits a little. @throws ServiceError `rate_limited` */
-export function refuseFurther({ jobs, bytes }: OpenUse): void {
+export function requireBelowOpenLimits({ jobs, bytes }: OpenUse): void {
   const ended = 'Retry when some have ended.';
   if (jobs >= OPEN_JOBS_MAX)
     throw refusal('unfinished_videos', OPEN_JOBS_MAX, `unfinished videos. ${ended}`, RETRY_AFTER_S);
@@ -33,7 +33,7 @@ export function refuseFurther({ jobs, bytes }: OpenUse): void {
  * lost, and a charge without a record is never refunded.
  * @throws ServiceError `rate_limited`, `storage_full`, `service_unavailable`
  */
-export async function refuseUnkept(
+export async function requireStorageFor(
   { bus, videos, resultBytesMax }: Pick<VideoOperations, 'bus' | 'videos' | 'resultBytesMax'>,
   org: string,
 ): Promise<void> {

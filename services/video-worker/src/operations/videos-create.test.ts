@@ -173,7 +173,7 @@ async function fillWith(org: string, count: number): Promise<void> {
 
 /** The charges of an org so far. */
 async function chargesOf(org: string): Promise<number> {
-  await installation.told('a marker');
+  await installation.publishedEvents('a marker');
   return installation.log.all.filter(
     ({ type, data }) => type === 'video.charged' && 'org' in data && data.org === org,
   ).length;

@@ -25,7 +25,7 @@ import { ensureRecord, newRecord } from '../jobs/new-record.ts';
 import { type Offer, offersFor } from '../offer/offers.ts';
 import { defaultResolutionOf } from '../offer/video-limits.ts';
 import { showVideo } from '../show-video.ts';
-import { refuseFurther, refuseUnkept } from './open-limits.ts';
+import { requireBelowOpenLimits, requireStorageFor } from './open-limits.ts';
 import type { VideoOperations } from './video-operations.ts';
 
 const PATH = MODEL_TYPES.video.endpoint.slice('POST '.length);
@@ -48,8 +48,8 @@ export function createVideo(deps: VideoOperations) {
       const isDownload = typeof picture === 'string' && isRemote(picture);
       if (!isDownload) place?.keep(bodyMemory);
       const offers = offersFor(deps.catalog, head, request);
-      refuseFurther(deps.openUseOf(org));
-      await refuseUnkept(deps, org);
+      requireBelowOpenLimits(deps.openUseOf(org));
+      await requireStorageFor(deps, org);
       if (callbackUrl) await deps.egress.check(callbackUrl, { param: 'callback_url', signal });
       if (isDownload) place ??= await take(DOWNLOAD_BYTES_MAX);
       const keep = (memory: number) => place?.keep(bodyMemory + memory);
@@ -75,7 +75,7 @@ async function takeJob(deps: VideoOperations, checked: CheckedCall): Promise<Vid
   const event = chargeEvent(deps, head, request, offers, image);
   const price = BigInt(event.data.cost_nano);
   const call = { org: head.org, keyId: head.key_id, call: event.id, limited: head.limited, price, signal };
-  const input = await deps.holds.during(call, () => publishJob(deps, event, request, image, signal));
+  const input = await deps.holds.runWithHold(call, () => publishJob(deps, event, request, image, signal));
   return showVideo(newRecord(event, input), deps.clock.now());
 }
 

@@ -10,7 +10,7 @@ const SEEDS = Array.from({ length: 16 }, (_, index) => index);
 /** Objects, lists and references inside one another. */
 const DEPTH_MAX = 32;
 /** Nothing that is optional, and lists as short as they may be. */
-const LEAST = { optionalsProbability: 0, fixedProbabilities: true, maxDepth: DEPTH_MAX };
+const MINIMAL_DOCUMENT = { optionalsProbability: 0, fixedProbabilities: true, maxDepth: DEPTH_MAX };
 /** Values in one document: a schema may be small and its document huge. */
 const VALUES_MAX = 5_000;
 
@@ -63,7 +63,7 @@ class Generator {
       return isSchema(part) ? replace(value as Json, part, path) : value;
     };
     try {
-      const settings = { ...LEAST, outputTransform, ...options };
+      const settings = { ...MINIMAL_DOCUMENT, outputTransform, ...options };
       const json = JSON.stringify(generateSync(schema, settings));
       const { errors } = validate(JSON.parse(json), this.#root as CheckedSchema, DRAFT, this.#lookup);
       if (errors.length === 0) return json;

@@ -1,21 +1,27 @@
 // Builds the events of a job from its record alone, so every worker and every repetition publishes identical events.
-import { type Event, eventIds, makeEvent, type VideoNews, type VideoRecord } from '@switchyard/contracts';
+import {
+  type Event,
+  eventIds,
+  makeEvent,
+  type VideoEventKind,
+  type VideoRecord,
+} from '@switchyard/contracts';
 import { EVENT_SOURCE } from './job-deps.ts';
 
 /** Error code of a job that its caller deleted before it was sent to a maker. */
 export const DELETED = 'deleted';
 
-export function eventOf(record: VideoRecord, news: VideoNews): Event {
-  switch (news) {
+export function eventOf(record: VideoRecord, kind: VideoEventKind): Event {
+  switch (kind) {
     case 'difference':
       return refund(record, 'cheaper_model');
     case 'refund':
       return refund(record, record.error?.code === DELETED ? 'deleted' : 'failed');
     case 'completed':
     case 'failed':
-      return ended(record, news);
+      return ended(record, kind);
     default:
-      throw new Error(`unknown news: ${String(news satisfies never)}`);
+      throw new Error(`unknown event kind: ${String(kind satisfies never)}`);
   }
 }
 

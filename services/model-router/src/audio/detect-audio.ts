@@ -11,7 +11,7 @@ interface DetectedAudio {
 
 /** Null for an unknown format. */
 export function detectAudio(bytes: Buffer): DetectedAudio | null {
-  const start = behindTags(bytes);
+  const start = audioStart(bytes);
   const text = (from: number, to: number) => bytes.toString('latin1', start + from, start + to);
   const first = text(0, 4);
   const kind = text(8, 12);
@@ -32,7 +32,7 @@ export function detectAudio(bytes: Buffer): DetectedAudio | null {
 }
 
 /** Position behind consecutive ID3v2 tags, whose sizes are encoded in seven bits per byte. */
-function behindTags(bytes: Buffer): number {
+function audioStart(bytes: Buffer): number {
   let at = 0;
   while (bytes.toString('latin1', at, at + 3) === 'ID3' && at + TAG_HEADER_BYTES <= bytes.length) {
     const size = [6, 7, 8, 9].reduce((sum, place) => sum * 128 + ((bytes[at + place] as number) & 0x7f), 0);

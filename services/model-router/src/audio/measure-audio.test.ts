@@ -77,51 +77,61 @@ function cluster(second: number, packet: Buffer = OPUS_20_MS, ...more: Buffer[])
 const secondsOf = async (bytes: Buffer) => (await measureAudio({ decoder }, bytes, here)).seconds;
 
 /** For encoders that state their padding; others include the padding of a block. */
-const EXACT = 0.001;
-const A_BLOCK = 0.08;
+const EXACT_TOLERANCE_S = 0.001;
+const BLOCK_TOLERANCE_S = 0.08;
 
 const KINDS: [name: string, ending: string, options: string[], within: number][] = [
-  ['mp3, variable', 'mp3', ['-q:a', '4'], EXACT],
-  ['mp3, constant', 'mp3', ['-b:a', '64k'], EXACT],
-  ['mp3 at 16 kHz (MPEG-2)', 'mp3', ['-ar', '16000', '-ac', '1', '-b:a', '32k'], EXACT],
-  ['mp3 at 8 kHz (MPEG-2.5)', 'mp3', ['-ar', '8000', '-ac', '1'], EXACT],
-  ['mp3 without the encoder’s header', 'mp3', ['-write_xing', '0'], A_BLOCK],
-  ['mp3 with a long tag', 'mp3', ['-id3v2_version', '3', '-metadata', `title=${'x'.repeat(5000)}`], EXACT],
-  ['mp2', 'mp2', ['-f', 'mp2'], A_BLOCK],
-  ['wav', 'wav', [], EXACT],
-  ['wav of floats in stereo', 'wav', ['-ac', '2', '-c:a', 'pcm_f32le'], EXACT],
-  ['wav of 24 bits (extensible)', 'wav', ['-c:a', 'pcm_s24le', '-ac', '6'], EXACT],
-  ['wav, µ-law', 'wav', ['-c:a', 'pcm_mulaw', '-ar', '8000'], EXACT],
-  ['flac', 'flac', [], EXACT],
-  ['flac at 16 kHz', 'flac', ['-ar', '16000'], EXACT],
-  ['flac at an odd rate', 'flac', ['-ar', '11000'], EXACT],
-  ['ogg with vorbis', 'ogg', ['-c:a', 'libvorbis'], EXACT],
-  ['ogg with vorbis at 8 kHz', 'ogg', ['-c:a', 'libvorbis', '-ar', '8000'], EXACT],
-  ['ogg with opus', 'opus', ['-c:a', 'libopus'], EXACT],
-  ['ogg with opus in packets of 60 ms', 'ogg', ['-c:a', 'libopus', '-frame_duration', '60'], EXACT],
-  ['ogg with flac', 'oga', ['-c:a', 'flac'], EXACT],
-  ['ogg with speex', 'ogg', ['-c:a', 'libspeex', '-ar', '16000'], A_BLOCK],
+  ['mp3, variable', 'mp3', ['-q:a', '4'], EXACT_TOLERANCE_S],
+  ['mp3, constant', 'mp3', ['-b:a', '64k'], EXACT_TOLERANCE_S],
+  ['mp3 at 16 kHz (MPEG-2)', 'mp3', ['-ar', '16000', '-ac', '1', '-b:a', '32k'], EXACT_TOLERANCE_S],
+  ['mp3 at 8 kHz (MPEG-2.5)', 'mp3', ['-ar', '8000', '-ac', '1'], EXACT_TOLERANCE_S],
+  ['mp3 without the encoder’s header', 'mp3', ['-write_xing', '0'], BLOCK_TOLERANCE_S],
+  [
+    'mp3 with a long tag',
+    'mp3',
+    ['-id3v2_version', '3', '-metadata', `title=${'x'.repeat(5000)}`],
+    EXACT_TOLERANCE_S,
+  ],
+  ['mp2', 'mp2', ['-f', 'mp2'], BLOCK_TOLERANCE_S],
+  ['wav', 'wav', [], EXACT_TOLERANCE_S],
+  ['wav of floats in stereo', 'wav', ['-ac', '2', '-c:a', 'pcm_f32le'], EXACT_TOLERANCE_S],
+  ['wav of 24 bits (extensible)', 'wav', ['-c:a', 'pcm_s24le', '-ac', '6'], EXACT_TOLERANCE_S],
+  ['wav, µ-law', 'wav', ['-c:a', 'pcm_mulaw', '-ar', '8000'], EXACT_TOLERANCE_S],
+  ['flac', 'flac', [], EXACT_TOLERANCE_S],
+  ['flac at 16 kHz', 'flac', ['-ar', '16000'], EXACT_TOLERANCE_S],
+  ['flac at an odd rate', 'flac', ['-ar', '11000'], EXACT_TOLERANCE_S],
+  ['ogg with vorbis', 'ogg', ['-c:a', 'libvorbis'], EXACT_TOLERANCE_S],
+  ['ogg with vorbis at 8 kHz', 'ogg', ['-c:a', 'libvorbis', '-ar', '8000'], EXACT_TOLERANCE_S],
+  ['ogg with opus', 'opus', ['-c:a', 'libopus'], EXACT_TOLERANCE_S],
+  [
+    'ogg with opus in packets of 60 ms',
+    'ogg',
+    ['-c:a', 'libopus', '-frame_duration', '60'],
+    EXACT_TOLERANCE_S,
+  ],
+  ['ogg with flac', 'oga', ['-c:a', 'flac'], EXACT_TOLERANCE_S],
+  ['ogg with speex', 'ogg', ['-c:a', 'libspeex', '-ar', '16000'], BLOCK_TOLERANCE_S],
   ['m4a', 'm4a', [], 0.002],
   ['m4a with its header first', 'm4a', ['-movflags', '+faststart', '-ar', '16000'], 0.002],
   [
     'm4a in fragments',
     'mp4',
     ['-movflags', '+frag_keyframe+empty_moov', '-frag_duration', '1000000'],
-    A_BLOCK,
+    BLOCK_TOLERANCE_S,
   ],
-  ['m4a with alac', 'm4a', ['-c:a', 'alac'], EXACT],
-  ['m4a with opus (decoded)', 'mp4', ['-c:a', 'libopus'], A_BLOCK],
-  ['mov', 'mov', ['-c:a', 'aac'], A_BLOCK],
-  ['webm with opus', 'webm', ['-c:a', 'libopus'], EXACT],
-  ['webm with vorbis', 'webm', ['-c:a', 'libvorbis'], A_BLOCK],
-  ['webm as browsers record it', 'webm', ['-c:a', 'libopus', '-live', '1'], EXACT],
-  ['matroska with aac', 'mka', ['-c:a', 'aac'], A_BLOCK],
-  ['matroska with flac (decoded)', 'mka', ['-c:a', 'flac'], A_BLOCK],
-  ['aac', 'aac', [], A_BLOCK],
-  ['aiff (decoded)', 'aiff', [], A_BLOCK],
-  ['caf (decoded)', 'caf', [], A_BLOCK],
-  ['au (decoded)', 'au', [], A_BLOCK],
-  ['wav with adpcm (decoded)', 'wav', ['-c:a', 'adpcm_ima_wav'], A_BLOCK],
+  ['m4a with alac', 'm4a', ['-c:a', 'alac'], EXACT_TOLERANCE_S],
+  ['m4a with opus (decoded)', 'mp4', ['-c:a', 'libopus'], BLOCK_TOLERANCE_S],
+  ['mov', 'mov', ['-c:a', 'aac'], BLOCK_TOLERANCE_S],
+  ['webm with opus', 'webm', ['-c:a', 'libopus'], EXACT_TOLERANCE_S],
+  ['webm with vorbis', 'webm', ['-c:a', 'libvorbis'], BLOCK_TOLERANCE_S],
+  ['webm as browsers record it', 'webm', ['-c:a', 'libopus', '-live', '1'], EXACT_TOLERANCE_S],
+  ['matroska with aac', 'mka', ['-c:a', 'aac'], BLOCK_TOLERANCE_S],
+  ['matroska with flac (decoded)', 'mka', ['-c:a', 'flac'], BLOCK_TOLERANCE_S],
+  ['aac', 'aac', [], BLOCK_TOLERANCE_S],
+  ['aiff (decoded)', 'aiff', [], BLOCK_TOLERANCE_S],
+  ['caf (decoded)', 'caf', [], BLOCK_TOLERANCE_S],
+  ['au (decoded)', 'au', [], BLOCK_TOLERANCE_S],
+  ['wav with adpcm (decoded)', 'wav', ['-c:a', 'adpcm_ima_wav'], BLOCK_TOLERANCE_S],
 ];
 
 describe('the measured length of', () => {
@@ -146,7 +156,7 @@ describe('the measured length of', () => {
   ] as [string, string[]][])('an honest %s is what its header says', async (ending, options) => {
     const bytes = make(ending, options);
     const { format } = await parseBuffer(bytes, undefined, { duration: true });
-    expect(Math.abs((await secondsOf(bytes)) - (format.duration ?? 0))).toBeLessThan(A_BLOCK);
+    expect(Math.abs((await secondsOf(bytes)) - (format.duration ?? 0))).toBeLessThan(BLOCK_TOLERANCE_S);
   });
 
   test('two consecutive ogg streams is the sum of both', async () => {
@@ -165,7 +175,7 @@ describe('the measured length of', () => {
 
   test('a webm with several audio tracks is that of the longest', async () => {
     const bytes = makeTracks([2, 'libopus'], [7, 'libvorbis'], [3, 'libopus']);
-    expect(Math.abs((await secondsOf(bytes)) - 7)).toBeLessThan(A_BLOCK);
+    expect(Math.abs((await secondsOf(bytes)) - 7)).toBeLessThan(BLOCK_TOLERANCE_S);
   });
 
   test('a matroska with a track that is not counted here is decoded', () => {
@@ -269,7 +279,7 @@ describe('a forged header does not make', () => {
       ] as const)
         copy.writeUInt32BE(1, copy.indexOf(box) + at);
     });
-    expect(Math.abs((await secondsOf(lying)) - SECONDS)).toBeLessThan(A_BLOCK);
+    expect(Math.abs((await secondsOf(lying)) - SECONDS)).toBeLessThan(BLOCK_TOLERANCE_S);
   });
 
   test('a webm shorter by its duration or its block times', async () => {

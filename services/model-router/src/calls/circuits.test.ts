@@ -104,7 +104,7 @@ test('an upstream with Retry-After rests until that time, at most 30 s, and keep
   clock.advance(2_000);
   pass().failed(busyFor(3_600));
   expect(circuits.enter(SHAKY)).toMatchObject({ state: 'resting', backInMs: RETRY_AFTER_MS_MAX });
-  expect(circuits.saidToComeBackInMs(SHAKY)).toBe(3_600_000);
+  expect(circuits.retryAfterLeftMs(SHAKY)).toBe(3_600_000);
   clock.advance(RETRY_AFTER_MS_MAX);
   pass();
 });
@@ -129,7 +129,7 @@ test('a rate-limited key does not affect another key at the same address', () =>
   pass().failed(busyFor(5));
   const other = { ...SHAKY, api_key_env: 'ANOTHER_KEY' };
   expect(isSkip(circuits.enter(other))).toBe(false);
-  expect(circuits.saidToComeBackInMs(other)).toBeNull();
+  expect(circuits.retryAfterLeftMs(other)).toBeNull();
 });
 
 test('the metrics show each unhealthy upstream, and drop it when it recovers', async () => {

@@ -42,7 +42,7 @@ interface Circuit {
   /** `Retry-After`, limited to RETRY_AFTER_MS_MAX from when it was received. */
   restsUntil: number | null;
   /** `Retry-After` without the limit. */
-  saidUntil: number | null;
+  retryAfterUntil: number | null;
 }
 
 export class Circuits {
@@ -76,8 +76,8 @@ export class Circuits {
   }
 
   /** Milliseconds until the upstream's own `Retry-After`; null when it sent none that is still ahead. */
-  saidToComeBackInMs(upstream: Upstream): number | null {
-    const until = this.#circuits.get(nameOf(upstream))?.saidUntil ?? null;
+  retryAfterLeftMs(upstream: Upstream): number | null {
+    const until = this.#circuits.get(nameOf(upstream))?.retryAfterUntil ?? null;
     const left = until === null ? 0 : until - this.#clock.monotonic();
     return left > 0 ? left : null;
   }
@@ -115,8 +115,8 @@ export class Circuits {
     this.#circuits.set(name, circuit);
     circuit.lastFailure = failure.message;
     if (failure.retryAfterS !== null) {
-      circuit.saidUntil = now + failure.retryAfterS * 1000;
-      circuit.restsUntil = Math.min(circuit.saidUntil, now + RETRY_AFTER_MS_MAX);
+      circuit.retryAfterUntil = now + failure.retryAfterS * 1000;
+      circuit.restsUntil = Math.min(circuit.retryAfterUntil, now + RETRY_AFTER_MS_MAX);
     }
     if (probe) {
       circuit.probing = false;
@@ -155,6 +155,6 @@ function newCircuit(): Circuit {
     openUntil: null,
     probing: false,
     restsUntil: null,
-    saidUntil: null,
+    retryAfterUntil: null,
   };
 }

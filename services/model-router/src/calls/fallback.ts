@@ -118,7 +118,7 @@ export class Fallback {
       candidates
         .map((candidate) => ({
           candidate,
-          backInMs: circuits.saidToComeBackInMs(candidate.upstream) ?? Number.POSITIVE_INFINITY,
+          backInMs: circuits.retryAfterLeftMs(candidate.upstream) ?? Number.POSITIVE_INFINITY,
         }))
         .filter(({ backInMs }) => backInMs <= patienceMs)
         .toSorted((a, b) => a.backInMs - b.backInMs)[0] ?? null
@@ -132,9 +132,9 @@ export class Fallback {
     // A timer may fire early by one turn of the event loop.
     while (!call.isCancelled && clock.monotonic() < until)
       await new Promise<void>((resolve) => {
-        const takeBack = clock.after(Math.ceil(until - clock.monotonic()), resolve);
+        const cancelTimer = clock.after(Math.ceil(until - clock.monotonic()), resolve);
         this.#endWait = () => {
-          takeBack();
+          cancelTimer();
           resolve();
         };
       });
@@ -149,7 +149,7 @@ export class Fallback {
       return new ServiceError('upstream_timeout', message, { details });
     }
     if (last) return toServiceError(this.#failures, details);
-    const waitsMs = candidates.map(({ upstream }) => circuits.saidToComeBackInMs(upstream) ?? 0);
+    const waitsMs = candidates.map(({ upstream }) => circuits.retryAfterLeftMs(upstream) ?? 0);
     return rateLimited(Math.min(...waitsMs) / 1000, details);
   }
 }

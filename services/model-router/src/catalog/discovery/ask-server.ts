@@ -30,7 +30,7 @@ export async function askServer<S extends z.ZodType>(
   body?: object,
 ): Promise<z.infer<S>> {
   const late = new AbortController();
-  const takeBack = clock.after(ASK_TIMEOUT_MS, () =>
+  const cancelTimer = clock.after(ASK_TIMEOUT_MS, () =>
     late.abort(new Error(`no answer in ${ASK_TIMEOUT_MS} ms`)),
   );
   try {
@@ -63,7 +63,7 @@ export async function askServer<S extends z.ZodType>(
     if (error instanceof SyntaxError) throw new BadAnswer('its answer is not JSON', { cause: error });
     throw new Error(inWords(error), { cause: error });
   } finally {
-    takeBack();
+    cancelTimer();
   }
 }
 

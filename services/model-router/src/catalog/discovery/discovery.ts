@@ -51,16 +51,16 @@ export async function startDiscovery({
   };
 
   const asked = Promise.all(servers.map(ask));
-  let takeBack = () => {};
+  let cancelTimer = () => {};
   const waited = new Promise<void>((resolve) => {
-    takeBack = clock.after(START_WAIT_MS, resolve);
+    cancelTimer = clock.after(START_WAIT_MS, resolve);
   });
   await Promise.race([asked, waited]);
-  takeBack();
+  cancelTimer();
   return {
     stop() {
       stopping.abort(new Error('the router stops'));
-      for (const takeBackTimer of timers.values()) takeBackTimer();
+      for (const cancel of timers.values()) cancel();
     },
   };
 }

@@ -96,7 +96,7 @@ export class ResponseStream implements StreamTranslator {
     if (choice?.delta) this.#add(choice.delta);
     if (choice?.finish_reason) this.#finishReason = choice.finish_reason;
     if (usage) this.#usage = usage;
-    return this.#taken();
+    return this.#takeEvents();
   }
 
   end(): string {
@@ -106,14 +106,14 @@ export class ResponseStream implements StreamTranslator {
     for (const call of this.#calls.values()) this.#endCall(call, status);
     const usage = this.#usage && toResponsesUsage(this.#usage);
     this.#emitResponse(`response.${end.status}`, { ...end, usage });
-    return this.#taken();
+    return this.#takeEvents();
   }
 
   /** OpenAI's clients throw at `error`; others read `response.failed`. */
   fail(error: ServiceError, requestId: string): string {
     const failure = namedEvent(responsesError(error, requestId, this.#sequence++));
     this.#emitResponse('response.failed', failedState(error));
-    return failure + this.#taken();
+    return failure + this.#takeEvents();
   }
 
   #begin(): void {
@@ -285,7 +285,7 @@ export class ResponseStream implements StreamTranslator {
     this.#events += namedEvent({ type, sequence_number: this.#sequence++, ...fields });
   }
 
-  #taken(): string {
+  #takeEvents(): string {
     const events = this.#events;
     this.#events = '';
     return events;

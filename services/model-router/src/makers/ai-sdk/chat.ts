@@ -8,10 +8,10 @@ import type {
 import { ChunkMaker } from './chat/chunks.ts';
 import { type CompletionFrame, toCompletion } from './chat/completion.ts';
 import { withExactArguments } from './chat/exact-arguments.ts';
+import { limitThinking } from './chat/limit-thinking.ts';
 import { toPrompt } from './chat/prompt.ts';
 import { readChatRequest } from './chat/request.ts';
-import { rehearse, toSettings } from './chat/settings.ts';
-import { thinkingWithin } from './chat/thinking-within.ts';
+import { rejectIgnoredSettings, toSettings } from './chat/settings.ts';
 import { chatOptionsOf } from './declaration.ts';
 import { jsonAnswer, type Translated, type TranslationRequest } from './translation.ts';
 
@@ -20,8 +20,8 @@ export async function answerChat(model: LanguageModelV4, request: TranslationReq
   const chatOptions = chatOptionsOf(declaration, sent.upstream.model);
   const chat = readChatRequest(request.body);
   const given = toSettings(chat, request, chatOptions);
-  const settings = await thinkingWithin(model, given, { maker, chatOptions });
-  await rehearse(model, settings);
+  const settings = await limitThinking(model, given, { maker, chatOptions });
+  await rejectIgnoredSettings(model, settings);
   const prompt = await toPrompt(chat.messages, { maker, model, chatOptions, files });
   const options: LanguageModelV4CallOptions = { ...settings, prompt, abortSignal: signal };
   const frame: CompletionFrame = {
@@ -30,7 +30,7 @@ export async function answerChat(model: LanguageModelV4, request: TranslationReq
     created: Math.floor(request.now() / 1000),
   };
   if (!sent.stream) {
-    const answer = settings.tools ? textOfAnswer(request) : null;
+    const answer = settings.tools ? captureAnswerText(request) : null;
     const result = await model.doGenerate(options);
     const content = answer ? withExactArguments(result.content, await answer()) : result.content;
     return jsonAnswer(toCompletion({ ...result, content }, frame, chatOptions));
@@ -40,7 +40,7 @@ export async function answerChat(model: LanguageModelV4, request: TranslationReq
 }
 
 /** Reads the text of a whole answer in parallel with the provider package. */
-function textOfAnswer({ onResponse }: TranslationRequest): () => Promise<string> {
+function captureAnswerText({ onResponse }: TranslationRequest): () => Promise<string> {
   let text = Promise.resolve('{}');
   onResponse((response) => {
     text = response.clone().text();

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createMakersAgent } from '../../http/makers-agent.ts';
 import type { MemberPlaces } from './declaration.ts';
-import { mergeMembers, providerFetch, REHEARSAL, rawMembers } from './provider-fetch.ts';
+import { DRY_RUN, mergeMembers, providerFetch, rawMembers } from './provider-fetch.ts';
 
 const dispatcher = createMakersAgent();
 let origin = '';
@@ -136,8 +136,8 @@ test('an abort closes the socket of the maker, before its answer and in the midd
   }
 });
 
-test('a rehearsal isn’t sent', async () => {
-  const response = await fetchWith({})(origin, { ...post('{}'), headers: { [REHEARSAL]: 'true' } });
+test('a dry run isn’t sent', async () => {
+  const response = await fetchWith({})(origin, { ...post('{}'), headers: { [DRY_RUN]: 'true' } });
   expect(response.status).toBe(200);
   expect(last).toBeNull();
 });

@@ -9,7 +9,7 @@ import { splice, withMembers } from '../../json/splice.ts';
 import type { MemberPlaces } from './declaration.ts';
 
 /** Marks a call that is not sent: the provider package only reports what it would ignore (chat/settings.ts). */
-export const REHEARSAL = 'x-switchyard-rehearsal';
+export const DRY_RUN = 'x-switchyard-dry-run';
 
 /** Members for the top level of the maker's body: JSON text by name, as the caller wrote it. */
 export type WireMembers = ReadonlyMap<string, string>;
@@ -38,7 +38,7 @@ export function providerFetch(options: ProviderFetchOptions): typeof globalThis.
   const { dispatcher, egress, base, requestId, members, places } = options;
   const fetch = async (input: string | URL, init: globalThis.RequestInit = {}) => {
     const headers = new Headers(init.headers);
-    if (headers.has(REHEARSAL)) return new Response('', { headers: { 'content-type': 'text/event-stream' } });
+    if (headers.has(DRY_RUN)) return new Response('', { headers: { 'content-type': 'text/event-stream' } });
     headers.set('x-request-id', requestId);
     const posts = init.method?.toUpperCase() === 'POST';
     const sent = posts ? withCallersMembers(String(input), init.body, members, places) : { body: init.body };

@@ -15,7 +15,7 @@ export interface ChatOptions {
   readonly options?: { readonly [field: string]: (value: unknown) => JSONObject };
   /** Options of the provider package, unless the caller's fields say otherwise. */
   readonly defaults?: JSONObject;
-  /** The provider package adds tokens for thinking to the limit of output tokens (chat/thinking-within.ts). */
+  /** The provider package adds tokens for thinking to the limit of output tokens (chat/limit-thinking.ts). */
   readonly addedThinking?: {
     /** The tokens that it adds, from the body that it would send; null: none. */
     tokensIn(body: unknown): number | null;

@@ -7,7 +7,7 @@ import type {
   LanguageModelV4FunctionTool,
   LanguageModelV4Prompt,
 } from '@ai-sdk/provider';
-import { REHEARSAL } from '../provider-fetch.ts';
+import { DRY_RUN } from '../provider-fetch.ts';
 import { NOT_SUPPORTED, type TranslationRequest, UnsupportedField } from '../translation.ts';
 import type { ChatOptions } from './chat-options.ts';
 import type { ChatRequest } from './request.ts';
@@ -123,11 +123,11 @@ function ownOf<T>(table: Readonly<Record<string, T>>, field: string): T | undefi
   return Object.hasOwn(table, field) ? table[field] : undefined;
 }
 
-const REHEARSED: LanguageModelV4Prompt = [{ role: 'user', content: [{ type: 'text', text: '.' }] }];
+const DRY_RUN_PROMPT: LanguageModelV4Prompt = [{ role: 'user', content: [{ type: 'text', text: '.' }] }];
 
 /** Calls the model with a prompt of one character and a fetch without network. */
 export function callWithoutNetwork(model: LanguageModelV4, settings: ChatSettings) {
-  return model.doStream({ ...settings, prompt: REHEARSED, headers: { [REHEARSAL]: 'true' } });
+  return model.doStream({ ...settings, prompt: DRY_RUN_PROMPT, headers: { [DRY_RUN]: 'true' } });
 }
 
 /**
@@ -135,7 +135,7 @@ export function callWithoutNetwork(model: LanguageModelV4, settings: ChatSetting
  * warnings with the paid answer, so this makes the call without network.
  * @throws UnsupportedField for the first ignored setting.
  */
-export async function rehearse(model: LanguageModelV4, settings: ChatSettings): Promise<void> {
+export async function rejectIgnoredSettings(model: LanguageModelV4, settings: ChatSettings): Promise<void> {
   if (Object.keys(settings).length === 0) return;
   const { stream } = await callWithoutNetwork(model, settings);
   const reader = stream.getReader();

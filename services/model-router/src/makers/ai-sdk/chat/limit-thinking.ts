@@ -14,7 +14,7 @@ interface Target {
 }
 
 /** @throws UnsupportedField when the limit is too small to think */
-export async function thinkingWithin(
+export async function limitThinking(
   model: LanguageModelV4,
   settings: ChatSettings,
   { maker, chatOptions: { addedThinking } }: Target,

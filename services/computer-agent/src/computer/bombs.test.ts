@@ -34,7 +34,7 @@ const PATIENCE = { timeout: 60_000, interval: 100 };
 let testHost: TestHost;
 let computer: Container;
 let neighbour: Container;
-let before: Belongings;
+let before: HostResources;
 let id: string;
 /** Kernel settings that were too low for this test, with their former values. */
 const lowLimits = new Map<string, string>();
@@ -44,7 +44,7 @@ beforeAll(async () => {
   await raiseHostLimits();
   testHost = await openTestHost({ diskGb: DISK_GB, diskIdleMs: 0, burst: { cpu: 2, memoryMb: MEMORY_MB } });
   neighbour = (await testHost.createComputer()).computer;
-  before = await vi.waitFor(belongings, PATIENCE);
+  before = await vi.waitFor(hostResources, PATIENCE);
   ({ id, computer } = await testHost.createComputer());
 }, SETUP_TIMEOUT_MS);
 
@@ -79,7 +79,7 @@ async function usedMemory(): Promise<number> {
   return memory.bytes;
 }
 
-interface Belongings {
+interface HostResources {
   readonly descriptors: number;
   readonly containers: number;
   readonly mounts: number;
@@ -88,7 +88,7 @@ interface Belongings {
 }
 
 /** Resources of this agent on the host: open files, containers, mounts, disks, processes of computers. */
-async function belongings(): Promise<Belongings> {
+async function hostResources(): Promise<HostResources> {
   const { dataDirectory } = testHost.options;
   const disks = await Promise.all(
     ['disks', 'system'].map((folder) => readdir(join(dataDirectory, folder, 'images'))),
@@ -133,12 +133,12 @@ async function explode(command: string, options: Partial<ExecOptions> = {}): Pro
  * Like `explode`, for a command that reports something and runs on: ends it `BOMB_MS` after the report. Returns its
  * output.
  */
-async function explodeUntilSaid(said: RegExp, command: string): Promise<string> {
+async function explodeUntilOutput(pattern: RegExp, command: string): Promise<string> {
   const end = new AbortController();
   let output = '';
   const consume = (bytes: Buffer) => {
     output += bytes.toString();
-    if (said.test(output)) void delay(BOMB_MS).then(() => end.abort());
+    if (pattern.test(output)) void delay(BOMB_MS).then(() => end.abort());
   };
   const result = await explode(command, {
     timeoutMs: VERDICT_MS,
@@ -176,7 +176,7 @@ int main() { int n = 0; pthread_t t; pthread_attr_t a; pthread_attr_init(&a); pt
   while (!pthread_create(&t, &a, wait_for_ever, 0)) n++;
   printf("%d", n); fflush(stdout); pause(); }`,
     );
-    const threads = Number(await explodeUntilSaid(/\d/, '/tmp/threads'));
+    const threads = Number(await explodeUntilOutput(/\d/, '/tmp/threads'));
     expect(threads).toBeGreaterThan(PIDS_MAX / 2);
     expect(threads).toBeLessThan(PIDS_MAX);
   });
@@ -188,7 +188,7 @@ try:
     if os.fork() == 0: os._exit(0)
 except OSError: print("full", flush=True)
 time.sleep(60)'`;
-    await explodeUntilSaid(/full/, zombies);
+    await explodeUntilOutput(/full/, zombies);
     // The process that watched the command is itself a zombie for a moment.
     await expect.poll(() => sh("ps axo stat= | grep -c '^Z' || true"), PATIENCE).toBe('0');
   });
@@ -261,7 +261,7 @@ int main() { struct epoll_event e = {1}; long n = 0, i = 0; int files[2000]; tim
   for (int p = 0; p < 3000; p++) { int poll = epoll_create1(0); if (poll < 0) break; for (int f = 0; f < 2000; f++) n += !epoll_ctl(poll, 1, files[f], &e); }
   printf("%ld %ld", i, n); fflush(stdout); pause(); }`,
     );
-    const own = async () =>
+    const watchOnHost = async () =>
       (
         await exec(process.execPath, [
           '-e',
@@ -269,8 +269,8 @@ int main() { struct epoll_event e = {1}; long n = 0, i = 0; int files[2000]; tim
         ])
       ).stdout;
     const bomb = explode('for n in 1 2 3; do /tmp/watches & done; wait', { timeoutMs: 6_000 });
-    for (let asked = 0; asked < 5; asked++) {
-      expect(await own()).toBe('watched\n');
+    for (let tries = 0; tries < 5; tries++) {
+      expect(await watchOnHost()).toBe('watched\n');
       expect(
         await sh(`python3 -c 'import ctypes; print(ctypes.CDLL(None).inotify_init() >= 0)'`, neighbour),
       ).toBe('True');
@@ -289,7 +289,7 @@ try:
   while True: os.open("/dev/null", os.O_RDONLY); n += 1
 except OSError as e: print(e.strerror, flush=True)
 time.sleep(60)'`;
-    await explodeUntilSaid(/Too many open files|Killed/, `for n in $(seq 60); do ${all} & done; wait`);
+    await explodeUntilOutput(/Too many open files|Killed/, `for n in $(seq 60); do ${all} & done; wait`);
     const [, , max] = (await readFile('/proc/sys/fs/file-nr', 'utf8')).split('\t').map(Number);
     expect(max).toBeGreaterThanOrEqual(2 ** 31 - 1);
   });
@@ -501,15 +501,15 @@ test('when the computer is removed during a bomb, the host has its resources bac
   await computer.stop();
   expect(['ended', 'computer_failed']).toContain(await outcome);
   await testHost.host.workspaces.delete(id);
-  const withoutDescriptors = ({ descriptors: _, ...rest }: Belongings) => ({
+  const withoutDescriptors = ({ descriptors: _, ...rest }: HostResources) => ({
     ...rest,
     disks: rest.disks.toSorted(),
   });
   await expect
-    .poll(async () => withoutDescriptors(await belongings()), PATIENCE)
+    .poll(async () => withoutDescriptors(await hostResources()), PATIENCE)
     .toEqual(withoutDescriptors(before));
   // A connection to the engine stays open for a while.
-  const descriptors = async () => (await belongings()).descriptors;
+  const descriptors = async () => (await hostResources()).descriptors;
   await expect.poll(descriptors, PATIENCE).toBeLessThanOrEqual(before.descriptors + 2);
   ({ id, computer } = await testHost.createComputer());
 });

@@ -3,7 +3,7 @@
 import { type CreationProgress, ServiceError } from '@switchyard/contracts';
 import type { ContainerOptions } from '../docker/container-config.ts';
 import type { Container } from './container.ts';
-import { LACKS_DISKS } from './host-features.ts';
+import { NO_DISK_LIMIT_MESSAGE } from './host-features.ts';
 import type { HostParts } from './open-computer-host.ts';
 import type { ImageStatus } from './preparation.ts';
 import type { Reservation, RunningComputer } from './reservations.ts';
@@ -40,7 +40,7 @@ const NO_FIREWALL: HostRefusal = {
   reason: 'firewall',
   message: 'the host’s firewall rules are not in place; see its agent’s log for the reason',
 };
-const NO_DISK_LIMIT: HostRefusal = { reason: 'disk_limit', message: LACKS_DISKS };
+const NO_DISK_LIMIT: HostRefusal = { reason: 'disk_limit', message: NO_DISK_LIMIT_MESSAGE };
 const NO_ENGINE: HostRefusal = { reason: 'engine', message: 'the host’s Docker engine does not answer' };
 
 export class ComputerHost {
@@ -76,7 +76,7 @@ export class ComputerHost {
 
   /** Why the host takes no new computers; undefined when it takes them. Running computers continue. */
   readonly refusal = (): HostRefusal | undefined =>
-    this.#lack() ?? (this.#engineAnswers ? undefined : NO_ENGINE);
+    this.#isolationRefusal() ?? (this.#engineAnswers ? undefined : NO_ENGINE);
 
   /** Resolves when computers can be created, some time after `prepare`. */
   get ready(): Promise<void> {
@@ -140,7 +140,7 @@ export class ComputerHost {
     await imageRoom.stop();
     await preparation.close();
     await this.#orWarn(reservations.pool.close());
-    await this.#orWarn(containers.clearUp()); // also for an agent that was never ready
+    await this.#orWarn(containers.removeLeftovers()); // also for an agent that was never ready
     await this.#orWarn(disks.close());
     await this.#orWarn(network.close());
     await closeMounts();
@@ -149,12 +149,12 @@ export class ComputerHost {
   #requireReady(): void {
     const { status } = this.#parts.preparation;
     if (!status.ready) throw new ServiceError('no_capacity', status.message);
-    const lack = this.#lack();
-    if (lack) throw new ServiceError('no_capacity', lack.message);
+    const refusal = this.#isolationRefusal();
+    if (refusal) throw new ServiceError('no_capacity', refusal.message);
   }
 
-  /** What the host lacks to isolate computers. */
-  #lack(): HostRefusal | undefined {
+  /** Set while this host cannot isolate computers. */
+  #isolationRefusal(): HostRefusal | undefined {
     if (this.#parts.network.unprotectedReason !== undefined) return NO_FIREWALL;
     return this.#parts.features.lacksDisks ? NO_DISK_LIMIT : undefined;
   }

@@ -81,10 +81,10 @@ export class Containers {
         networkFiles: disk?.networkFiles,
       });
       this.#slots.set(containerId, slot);
-      if (disk) await disk.carry(await engine.writablePlaces(containerId));
+      if (disk) await disk.moveWritable(await engine.writablePlaces(containerId));
       return { containerId, slot };
     } catch (error) {
-      if (containerId === undefined) await this.#orLeave(this.#clearSlot(slot), slot);
+      if (containerId === undefined) await this.#orWarn(this.#clearSlot(slot), slot);
       else await this.destroy({ containerId, slot });
       throw new ServiceError('computer_failed', 'the container of the computer could not be created', {
         cause: error,
@@ -153,7 +153,7 @@ export class Containers {
   /** Removes a container that no computer uses. One that cannot be removed now is left to the reconciler. */
   async destroy({ containerId, slot, init }: ContainerRef & { readonly init?: InitClient }): Promise<void> {
     init?.close();
-    await this.#orLeave(this.remove({ containerId, slot }), slot);
+    await this.#orWarn(this.remove({ containerId, slot }), slot);
   }
 
   /** Kills and removes the container, and everything that belongs to its slot. */
@@ -178,7 +178,7 @@ export class Containers {
    * known. Lists containers again, because the engine may have been making or removing one when that agent died. One
    * that cannot be removed is logged and left.
    */
-  async clearUp(): Promise<void> {
+  async removeLeftovers(): Promise<void> {
     const { sockets, slots, systemDisks } = this.#deps;
     const left = await this.list();
     const empty = new Set(await slots?.empty());
@@ -190,12 +190,12 @@ export class Containers {
       ...(await sockets.list()),
       ...(await systemDisks.list()),
     ])) {
-      if (!keptSlots.has(slot)) await this.#orLeave(this.#clearSlot(slot), slot);
+      if (!keptSlots.has(slot)) await this.#orWarn(this.#clearSlot(slot), slot);
     }
   }
 
   /** What cannot be removed now is left to the next agent. */
-  async #orLeave(removal: Promise<void>, slot: string): Promise<void> {
+  async #orWarn(removal: Promise<void>, slot: string): Promise<void> {
     await removal.catch((error: unknown) =>
       this.#deps.logger.warn({ err: error, slot }, 'A container, or what belongs to it, is left over'),
     );

@@ -17,7 +17,7 @@ export const DISK_POLICIES = ['required', 'auto'] as const;
 export type DiskPolicy = (typeof DISK_POLICIES)[number];
 
 /** Message of the 503 answer. */
-export const LACKS_DISKS =
+export const NO_DISK_LIMIT_MESSAGE =
   'the host cannot limit what computers write; its operator may allow that (SWITCHYARD_COMPUTER_DISKS)';
 
 interface HostFeaturesDeps {
@@ -59,7 +59,7 @@ export class HostFeatures {
   /** Whether new computers get disks. @throws ServiceError `no_capacity` while this is unknown, or disks are lacking */
   useDisks(): boolean {
     if (!this.#proven) throw new ServiceError('no_capacity', 'the host is being prepared');
-    if (this.lacksDisks) throw new ServiceError('no_capacity', LACKS_DISKS);
+    if (this.lacksDisks) throw new ServiceError('no_capacity', NO_DISK_LIMIT_MESSAGE);
     return this.#hasDisks;
   }
 

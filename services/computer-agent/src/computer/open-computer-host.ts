@@ -117,7 +117,7 @@ async function openParts(options: ComputerHostOptions) {
   const prepare = async (): Promise<boolean> => {
     containers.initBinary = await ensureInitBinary(compiledBy(options));
     await network.restore();
-    await containers.clearUp();
+    await containers.removeLeftovers();
     await features.prove();
     if (features.mounts && !features.lacksDisks) reservations.pool.start();
     return !features.lacksDisks;

@@ -24,7 +24,7 @@ interface SystemDisk {
   /** Folder of the files to mount in /etc. */
   readonly networkFiles: string;
   /** Moves the writable folders of a created, not yet started container to the disk. @throws if it cannot */
-  carry(places: WritablePlaces): Promise<void>;
+  moveWritable(places: WritablePlaces): Promise<void>;
 }
 
 export type SystemDisks = Awaited<ReturnType<typeof openSystemDisks>>;
@@ -58,7 +58,7 @@ export async function openSystemDisks(directory: string, diskGb: number) {
       await mkdir(join(at, 'volumes'));
       return {
         networkFiles,
-        async carry({ layer, volumes }) {
+        async moveWritable({ layer, volumes }) {
           for (const [n, volume] of volumes.entries()) await cover(volume, join(at, 'volumes', String(n)));
           await cover(layer, join(at, 'layer'));
         },

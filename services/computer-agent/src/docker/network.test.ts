@@ -34,7 +34,7 @@ interface Side {
   readonly process: ChildProcess;
   /** Network and bridge. */
   readonly name: string;
-  readonly unprotected: string | undefined;
+  readonly unprotectedReason: string | undefined;
   /** The host's server, on every address. */
   readonly hostPort: number;
   readonly computer: Docker.Container;
@@ -53,8 +53,8 @@ async function openNetwork(enter: readonly string[], engine: TestEngine, ...argv
   const socketPath = engine.address.slice('unix://'.length);
   const [command = '', ...args] = [...enter, process.execPath, NETWORK_PROCESS, socketPath, ...argv];
   const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-  const [{ name, unprotected, port }] = await once(child, 'message');
-  return { process: child, name, unprotected, hostPort: port };
+  const [{ name, unprotectedReason, port }] = await once(child, 'message');
+  return { process: child, name, unprotectedReason, hostPort: port };
 }
 
 async function openSide(engine: TestEngine, ...argv: readonly string[]): Promise<Side> {
@@ -123,7 +123,7 @@ const rulesOf = async (side: Side) => {
 };
 
 test('both are shut off, by rules of their own', async () => {
-  expect([one.unprotected, other.unprotected]).toEqual([undefined, undefined]);
+  expect([one.unprotectedReason, other.unprotectedReason]).toEqual([undefined, undefined]);
   await Promise.all([expectShut(one, other), expectShut(other, one)]);
 });
 
@@ -151,9 +151,9 @@ test('when the name server of the host changes, computers may query the new one,
 });
 
 test('an agent in another network namespace than the bridge knows that its rules would not hold', async () => {
-  const { process: child, unprotected } = await openNetwork([], one.engine, 'host_elsewhere');
+  const { process: child, unprotectedReason } = await openNetwork([], one.engine, 'host_elsewhere');
   child.disconnect();
-  expect(unprotected).toMatch(/in another network namespace/);
+  expect(unprotectedReason).toMatch(/in another network namespace/);
 });
 
 test('an engine that is killed and comes back opens neither', async () => {

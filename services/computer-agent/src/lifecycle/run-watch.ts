@@ -7,8 +7,8 @@ import { endRun, finishTransition } from './end-run.ts';
 import { exclusively } from './exclusively.ts';
 import type { Run } from './run.ts';
 
-/** Delay before retrying a transition that failed because Docker, JetStream or the store was away. */
-const AGAIN_MS = 1_000;
+/** Delay before retrying a transition that failed because Docker, JetStream or the store was unavailable. */
+const RETRY_DELAY_MS = 1_000;
 /** Delay before activity is written into the record: one write for a burst of commands. */
 const ACTIVITY_WRITE_MS = 500;
 /** Minimum interval between writes for a computer with many short commands: a write is a message stored on disk. */
@@ -106,7 +106,7 @@ function tryUntilDone(computer: Computer, run: Run, work: () => Promise<void>): 
     if (computer.isGone) return;
     deps.logger.warn({ err: error, computer: id }, 'a computer’s transition failed and is tried again');
     run.cancelRetry?.();
-    run.cancelRetry = deps.clock.after(AGAIN_MS, () => {
+    run.cancelRetry = deps.clock.after(RETRY_DELAY_MS, () => {
       if (computer.run === run) tryUntilDone(computer, run, work);
     });
   });

@@ -1,7 +1,7 @@
 // Opens the network of one agent's computers in the network name space of this process, where something of the host's
 // listens as well.
 //   argv: path of the engine's socket, the agent's id; a resolv.conf that is watched instead of the host's
-//   messages in: 'lower', 'raise' (its firewall)    out: { name, unprotected, port }, 'done'
+//   messages in: 'lower', 'raise' (its firewall)    out: { name, unprotectedReason, port }, 'done'
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { makeLogger } from '@switchyard/service';
@@ -30,4 +30,4 @@ process.on('message', async (wanted: 'lower' | 'raise') => {
 });
 process.on('disconnect', () => process.exit());
 const { port } = ofHost.address() as { port: number };
-process.send?.({ name: network.name, unprotected: network.unprotectedReason, port });
+process.send?.({ name: network.name, unprotectedReason: network.unprotectedReason, port });

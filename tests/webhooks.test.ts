@@ -24,7 +24,7 @@ const SENT_MS_MAX = 60_000;
 /** For a short video and its event. */
 const MADE_MS_MAX = 90_000;
 /** JetStream redelivers an event after half a minute; control is restarted before that. */
-const AGAIN_MS_MAX = 180_000;
+const REDELIVERY_MS_MAX = 180_000;
 const TEST_MS_MAX = 300_000;
 
 let stack: TestStack;
@@ -161,8 +161,8 @@ test('a video’s end is sent to its callback_url, signed with the secret for ca
     type: 'video.completed',
     data: { video_id: id, error_code: null },
   });
-  const private_ = { ...asked, callback_url: 'http://169.254.169.254/' };
-  expect((await api<ErrorBody>('POST', '/v1/videos/generations', private_)).body.error).toMatchObject({
+  const withPrivateUrl = { ...asked, callback_url: 'http://169.254.169.254/' };
+  expect((await api<ErrorBody>('POST', '/v1/videos/generations', withPrivateUrl)).body.error).toMatchObject({
     code: 'url_not_allowed',
     param: 'callback_url',
   });
@@ -182,7 +182,7 @@ test('an event sent but not acknowledged when control is killed is sent again un
   await vi.waitFor(() => expect(deliveriesOf(id)).toHaveLength(1), SENT_MS_MAX);
   await stack.kill9('control'); // the receiver has it, and JetStream does not know
   answering.resolve();
-  await vi.waitFor(() => expect(deliveriesOf(id).length).toBeGreaterThanOrEqual(2), AGAIN_MS_MAX);
+  await vi.waitFor(() => expect(deliveriesOf(id).length).toBeGreaterThanOrEqual(2), REDELIVERY_MS_MAX);
   for (const delivery of deliveriesOf(id)) verify(webhook.secret, delivery);
   expect((await api('GET', `/v1/webhooks/${webhook.id}`)).body).toMatchObject({ status: 'enabled' });
 });

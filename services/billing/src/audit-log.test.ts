@@ -30,13 +30,13 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => installation?.stop());
 
-interface Made {
+interface KeyEventOptions {
   readonly org: string;
   readonly minute: number;
   readonly data?: Partial<EventData<'key.created'>>;
 }
 
-function keyCreated(key_id: string, { org, minute, data }: Made): Event<'key.created'> {
+function keyCreated(key_id: string, { org, minute, data }: KeyEventOptions): Event<'key.created'> {
   const changes = { metadata: { from: null, to: { 'cost.centre': 'a', $team: 'b' } } };
   return makeEvent({
     ...{ name: 'key.created', id: eventIds.key(key_id, 'created'), source: '/switchyard/control' },

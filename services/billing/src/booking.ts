@@ -26,8 +26,8 @@ const PULL_MS = 5_000;
 /** A pull that is this much overdue was lost together with its link. */
 const PULL_LATE_MS = 1_000;
 
-const AGAIN_MS_MIN = 50;
-const AGAIN_MS_MAX = 2_000;
+const RETRY_DELAY_MS_MIN = 50;
+const RETRY_DELAY_MS_MAX = 2_000;
 
 interface BookingDeps
   extends Pick<PartitionDeps, 'bus' | 'store' | 'partition' | 'progress' | 'logger' | 'signal'> {
@@ -52,7 +52,11 @@ export async function bookEvents(deps: BookingDeps): Promise<void> {
       if (signal.aborted) return;
       failures += 1;
       report(error, failures, logger);
-      await sleep(Math.min(AGAIN_MS_MIN * 2 ** (failures - 1), AGAIN_MS_MAX), systemClock, signal);
+      await sleep(
+        Math.min(RETRY_DELAY_MS_MIN * 2 ** (failures - 1), RETRY_DELAY_MS_MAX),
+        systemClock,
+        signal,
+      );
     }
 }
 

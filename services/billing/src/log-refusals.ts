@@ -12,7 +12,7 @@ import { writeLogs } from './store/log-writer.ts';
 import { reject } from './store/rejected.ts';
 
 /** Pause before reading the stream again after a failure. */
-const AGAIN_MS = 1_000;
+const RETRY_DELAY_MS = 1_000;
 
 type LogRefusalsDeps = Pick<PartitionDeps, 'bus' | 'store' | 'progress' | 'logger' | 'signal'>;
 
@@ -25,7 +25,7 @@ export async function logRefusals(deps: LogRefusalsDeps): Promise<void> {
     } catch (error) {
       if (signal.aborted) return;
       logger.warn({ err: error }, 'refused calls could not be logged; retrying');
-      await sleep(AGAIN_MS, systemClock, signal);
+      await sleep(RETRY_DELAY_MS, systemClock, signal);
     }
 }
 

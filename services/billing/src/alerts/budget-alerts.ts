@@ -22,7 +22,7 @@ import type { PartitionDeps } from '../partition-deps.ts';
 import { answered } from '../store/answered.ts';
 import type { BudgetAlert } from '../store/documents.ts';
 import type { Entry } from '../store/entries.ts';
-import { metDuplicateKey } from '../store/mongo-errors.ts';
+import { isDuplicateKeyError } from '../store/mongo-errors.ts';
 
 const HOUR_MS = 3_600_000;
 /** A charge that is booked this long after the end of its period raises no alert. */
@@ -139,7 +139,7 @@ export class BudgetAlerts {
   async #store(alerts: BudgetAlert[]): Promise<void> {
     for (const alert of alerts)
       await answered(this.#deps.store.alerts.insertOne(alert)).catch((error: unknown) => {
-        if (!metDuplicateKey(error)) throw error;
+        if (!isDuplicateKeyError(error)) throw error;
       });
   }
 }

@@ -22,7 +22,7 @@ export function reportText(report: AuditReport): string {
       ...(moved > 0 ? [`${count(moved)} of them checked again at a later number`] : []),
     ]),
     row('events', [
-      `${count(stream.events)} in the stream, ${count(stream.charging)} of them belong in the ledger`,
+      `${count(stream.events)} in the stream, ${count(stream.bookable)} of them belong in the ledger`,
       ...(stream.since ? [`${count(stream.rows)} ledger rows since ${stream.since.toISOString()}`] : []),
       ...(stream.rejected > 0 ? [`${count(stream.rejected)} rejected`] : []),
     ]),

@@ -1,7 +1,7 @@
 // The retained part of the stream: checks each event against its ledger row, and each ledger row of that time against
 // the events.
 import { EVENTS_STREAM } from '@switchyard/contracts';
-import { metDuplicateKey } from '../store/mongo-errors.ts';
+import { isDuplicateKeyError } from '../store/mongo-errors.ts';
 import { FIRST_PARTITION } from '../store/partition.ts';
 import { type AuditRun, isWithin } from './audit-run.ts';
 import { inBatches, readById } from './batches.ts';
@@ -14,7 +14,7 @@ const SKEW_MS = 5_000;
 export interface StreamFacts {
   readonly events: number;
   /** Number of events that are in the ledger, or should be. */
-  readonly charging: number;
+  readonly bookable: number;
   /** Number of messages that billing stored as rejected. */
   readonly rejected: number;
   /** From this time on every ledger row must have its event; null: the stream is empty. */
@@ -26,19 +26,19 @@ export interface StreamFacts {
 /** @throws AuditFailed when the stream stops answering. */
 export async function passStream(run: AuditRun): Promise<StreamFacts> {
   let events = 0;
-  let charging = 0;
+  let bookable = 0;
   let rejected = 0;
   const { bus, lastSeq: last } = run;
   for await (const messages of messagesOf(bus, { stream: EVENTS_STREAM, first: 1, last })) {
     events += messages.length;
     const expected = await checkEvents(run, messages);
     rejected += expected.rejected;
-    charging += expected.rows.length;
+    bookable += expected.rows.length;
     await keep(run, expected.rows);
   }
   const since = await retainedSince(run);
   const rows = since === null ? 0 : await checkRowsSince(run, since);
-  return { events, charging, rejected, since, rows };
+  return { events, bookable, rejected, since, rows };
 }
 
 /** Stores rows that were rebuilt from events, so that ledger rows can be looked up among them. */
@@ -50,7 +50,7 @@ async function keep(
   const number = (seq: number) => ({ p: FIRST_PARTITION, n: BigInt(seq), month: '', line: '' });
   const documents = rows.map(({ row, seq }) => ({ ...row, ...number(seq) }));
   await work.ledger.insertMany(documents, { ordered: false }).catch((error: unknown) => {
-    if (!metDuplicateKey(error)) throw error; // an event may be in the stream twice
+    if (!isDuplicateKeyError(error)) throw error; // an event may be in the stream twice
   });
 }
 

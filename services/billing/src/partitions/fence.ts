@@ -5,7 +5,7 @@ import type { PartitionDeps } from '../partition-deps.ts';
 import { bookedPlace } from '../statements/months.ts';
 import { answered } from '../store/answered.ts';
 import { LedgerWriter } from '../store/ledger-writer.ts';
-import { metDuplicateKey } from '../store/mongo-errors.ts';
+import { isDuplicateKeyError } from '../store/mongo-errors.ts';
 import { newLedgerRow } from '../store/new-rows.ts';
 
 /** Maximum number of times that writers of the former layout may take the next number before the fence does. */
@@ -36,7 +36,7 @@ export async function fence({ store, partition, epoch, now, logger }: FenceDeps)
       const row = newLedgerRow({ _id, kind: 'fence', at: new Date(now), org: '' });
       await answered(store.ledger.insertOne({ ...row, ...bookedPlace(row, now), p: partition, n }));
     } catch (error) {
-      if (!metDuplicateKey(error) || tries === TRIES_MAX) throw error;
+      if (!isDuplicateKeyError(error) || tries === TRIES_MAX) throw error;
     }
   await new LedgerWriter({ store, partition, logger }).recover();
 }

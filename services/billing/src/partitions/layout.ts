@@ -3,7 +3,7 @@
 import { PARTITION_COUNTS, type PartitionCount } from '@switchyard/contracts';
 import { answered } from '../store/answered.ts';
 import type { LayoutDocument } from '../store/documents.ts';
-import { metDuplicateKey } from '../store/mongo-errors.ts';
+import { isDuplicateKeyError } from '../store/mongo-errors.ts';
 import { FIRST_PARTITION } from '../store/partition.ts';
 import type { Store } from '../store/store.ts';
 import { fenceId } from './fence.ts';
@@ -86,7 +86,7 @@ export async function replaceLayout({ layout }: Store, old: Layout, next: Layout
     const written = await answered(layout.replaceOne(filter, next, { upsert: old === FIRST_LAYOUT }));
     return written.matchedCount + written.upsertedCount === 1;
   } catch (error) {
-    if (metDuplicateKey(error)) return false; // another process has inserted a different layout
+    if (isDuplicateKeyError(error)) return false; // another process has inserted a different layout
     throw error;
   }
 }

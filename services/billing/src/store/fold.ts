@@ -13,7 +13,7 @@ import {
   quarterOf,
 } from './buckets.ts';
 import { type Amounts, FAMILIES, type LedgerRow, type Quarter } from './documents.ts';
-import { AnotherWriter, metDuplicateKey } from './mongo-errors.ts';
+import { AnotherWriter, isDuplicateKeyError } from './mongo-errors.ts';
 import { AGGREGATES, type Aggregates } from './store.ts';
 
 /** Maximum number of rows folded at a time. */
@@ -125,7 +125,7 @@ async function foldInto(
   if (updates.length === 0) return;
   const movedOn = `one of ${documents.collectionName} was folded by another writer`;
   const touched = await documents.bulkWrite(updates, { ordered: false }).catch((error: unknown) => {
-    if (metDuplicateKey(error)) throw new AnotherWriter(movedOn, error);
+    if (isDuplicateKeyError(error)) throw new AnotherWriter(movedOn, error);
     throw error;
   });
   if (touched.matchedCount + touched.upsertedCount !== updates.length) throw new AnotherWriter(movedOn);

@@ -9,7 +9,7 @@ import type { LedgerRow, UnnumberedRow } from './documents.ts';
 import type { Entry } from './entries.ts';
 import { Fences, foldRows } from './fold.ts';
 import { writeLogs } from './log-writer.ts';
-import { AnotherWriter, metDuplicateKey } from './mongo-errors.ts';
+import { AnotherWriter, isDuplicateKeyError } from './mongo-errors.ts';
 import { FIRST_PARTITION } from './partition.ts';
 import { foldAbove } from './rebuild.ts';
 import type { Store } from './store.ts';
@@ -122,7 +122,8 @@ export class LedgerWriter {
       // Ordered, so that an interrupted insert leaves no gap.
       await answered(this.#deps.store.ledger.insertMany(rows, { ordered: true }));
     } catch (error) {
-      if (metDuplicateKey(error)) throw new AnotherWriter('the next number of the ledger is taken', error);
+      if (isDuplicateKeyError(error))
+        throw new AnotherWriter('the next number of the ledger is taken', error);
       throw error;
     }
   }

@@ -3,7 +3,7 @@
 import { type AnyBulkWriteOperation, MongoBulkWriteError } from 'mongodb';
 import type { BatchPlan } from './batch-plan.ts';
 import type { LogRow } from './documents.ts';
-import { isDuplicateKey } from './mongo-errors.ts';
+import { hasDuplicateKeyCode } from './mongo-errors.ts';
 import type { Store } from './store.ts';
 
 export async function writeLogs(
@@ -39,7 +39,7 @@ async function insertMissing({ logs: collection }: Store, logs: readonly LogRow[
   } catch (error) {
     if (!(error instanceof MongoBulkWriteError)) throw error;
     const failed = [error.writeErrors].flat();
-    if (failed.length === 0 || !failed.every(isDuplicateKey)) throw error;
+    if (failed.length === 0 || !failed.every(hasDuplicateKeyCode)) throw error;
     return failed.flatMap(({ index }) => logs[index] ?? []);
   }
 }

@@ -2,14 +2,14 @@
 import type { Logger } from '@switchyard/service';
 import { answered } from './answered.ts';
 import type { Rejected } from './documents.ts';
-import { metDuplicateKey } from './mongo-errors.ts';
+import { isDuplicateKeyError } from './mongo-errors.ts';
 import type { Store } from './store.ts';
 
 /** Stores rejected messages and raises an alarm for each; one that exists from an earlier delivery stays unchanged. */
 export async function reject(store: Store, rejected: readonly Rejected[], logger: Logger): Promise<void> {
   for (const document of rejected) {
     await answered(store.rejected.insertOne(document)).catch((error: unknown) => {
-      if (!metDuplicateKey(error)) throw error;
+      if (!isDuplicateKeyError(error)) throw error;
     });
     const { _id, subject, seq, reason } = document;
     logger.error(

@@ -5,8 +5,8 @@ import { useEffect, useRef, useSyncExternalStore } from 'react';
 import { call, refresh } from './client.ts';
 import { serverEvents } from './server-events.ts';
 
-const AGAIN_MS = 1_000;
-const AGAIN_MS_MAX = 15_000;
+const RECONNECT_DELAY_MS = 1_000;
+const RECONNECT_DELAY_MS_MAX = 15_000;
 /** A hidden tab closes its connection: browsers allow six per host. It resumes when it is shown. */
 const HIDDEN_MS_MAX = 30_000;
 /** After a longer time without a connection, pages are reloaded and the events of that time are not. */
@@ -73,7 +73,7 @@ function disconnect(): void {
 async function follow(stop: AbortSignal): Promise<void> {
   const connection = new AbortController();
   running = connection;
-  let pauseMs = AGAIN_MS;
+  let pauseMs = RECONNECT_DELAY_MS;
   const ended = () => stop.aborted || connection.signal.aborted;
   while (!ended()) {
     try {
@@ -86,11 +86,11 @@ async function follow(stop: AbortSignal): Promise<void> {
         if (id !== null) lastId = id;
         if (event === 'error') break;
         setState('live');
-        pauseMs = AGAIN_MS;
+        pauseMs = RECONNECT_DELAY_MS;
         if (data) dispatch(JSON.parse(data) as StreamedEvent);
       }
     } catch {
-      pauseMs = Math.min(pauseMs * 2, AGAIN_MS_MAX);
+      pauseMs = Math.min(pauseMs * 2, RECONNECT_DELAY_MS_MAX);
     }
     if (ended()) break;
     setState('offline');

@@ -15,7 +15,7 @@ import { useSession } from '../api/session.ts';
 import { WorkForm } from '../parts/action.tsx';
 import { MomentInput } from '../parts/moment-input.tsx';
 
-const NOTHING = {
+const EMPTY_FIELDS = {
   name: '',
   permissions: [] as string[],
   amount: '' as number | string,
@@ -25,7 +25,7 @@ const NOTHING = {
   limits: {} as Record<string, number | string | null>,
   tags: '',
 };
-type Fields = typeof NOTHING;
+type Fields = typeof EMPTY_FIELDS;
 
 interface KeyFormProps {
   /** The key to change; absent: a new one. */
@@ -35,8 +35,8 @@ interface KeyFormProps {
 
 export function KeyForm({ changed, save }: KeyFormProps) {
   const held = useSession().key.permissions;
-  const [before] = useState(changed ? fieldsOf(changed) : NOTHING);
-  const [fields, setFields] = useState(changed ? before : { ...NOTHING, permissions: ['models:write'] });
+  const [before] = useState(changed ? fieldsOf(changed) : EMPTY_FIELDS);
+  const [fields, setFields] = useState(changed ? before : { ...EMPTY_FIELDS, permissions: ['models:write'] });
   const set = (change: Partial<Fields>) => setFields((former) => ({ ...former, ...change }));
   const submit = async (post: Post) => {
     const body = changesOf(bodyOf(before), bodyOf(fields));
@@ -124,8 +124,8 @@ function fieldsOf({ name, permissions, limit, models, limits, metadata, expires_
   return {
     name,
     permissions,
-    amount: limit?.amount ?? NOTHING.amount,
-    interval: limit?.interval ?? NOTHING.interval,
+    amount: limit?.amount ?? EMPTY_FIELDS.amount,
+    interval: limit?.interval ?? EMPTY_FIELDS.interval,
     models: models?.join(', ') ?? '',
     expires: expires_at ?? '',
     limits,

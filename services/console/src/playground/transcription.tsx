@@ -51,7 +51,7 @@ function Recorder({ onRecorded }: { onRecorded: (file: File) => void }) {
   const [state, setState] = useState<Recording>('off');
   const [error, setError] = useState<Error | null>(null);
   const microphone = useRef<MediaStream | null>(null);
-  const isLeft = useRef(false);
+  const isUnmounted = useRef(false);
   /** Stopping its tracks ends the recording. */
   const stop = () => {
     for (const track of microphone.current?.getTracks() ?? []) track.stop();
@@ -59,7 +59,7 @@ function Recorder({ onRecorded }: { onRecorded: (file: File) => void }) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the page is left
   useEffect(
     () => () => {
-      isLeft.current = true;
+      isUnmounted.current = true;
       stop();
     },
     [],
@@ -68,7 +68,7 @@ function Recorder({ onRecorded }: { onRecorded: (file: File) => void }) {
     setState('asked');
     try {
       microphone.current = await navigator.mediaDevices.getUserMedia({ audio: true });
-      if (isLeft.current) return stop();
+      if (isUnmounted.current) return stop();
       const parts: Blob[] = [];
       const recorder = new MediaRecorder(microphone.current);
       recorder.ondataavailable = ({ data }) => parts.push(data);

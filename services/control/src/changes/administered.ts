@@ -14,7 +14,7 @@ import {
 export const EVENT_SOURCE = '/switchyard/control';
 
 /** The request's own id, as the edge gave it to the bus. */
-export type Asked = Pick<OperationContext, 'requestId'>;
+export type RequestContext = Pick<OperationContext, 'requestId'>;
 
 /** The caller of an operation, and its request. */
 export interface Acting extends Actor {
@@ -29,7 +29,7 @@ const VALUE_CHARACTERS_MAX = 2_000;
 /** Fields that never count, and the mark-up, which the org may not see: it is an attribute of the event. */
 const NOT_CHANGES = ['id', 'object', 'created_at', 'updated_at', 'markup_percent'];
 
-export function actingOf({ org, key_id }: Caller, { requestId }: Asked): Acting {
+export function actingOf({ org, key_id }: Caller, { requestId }: RequestContext): Acting {
   return { key_id, org, requestId };
 }
 

@@ -19,7 +19,7 @@ interface LostHostOptions extends MinuteCountDeps {
   readonly events: Pick<EventPublisher, 'publish'>;
 }
 
-export async function giveUpComputer(
+export async function deleteLostComputer(
   { records, minutes, events, clock }: LostHostOptions,
   { org, id }: Pick<ComputerRecord, 'org' | 'id'>,
 ): Promise<void> {

@@ -2,7 +2,7 @@
 import { requestHost } from '@switchyard/bus';
 import { ServiceError } from '@switchyard/contracts';
 import type { ComputerOperations } from './computer-operations.ts';
-import { giveUpComputer } from './lost-host.ts';
+import { deleteLostComputer } from './lost-host.ts';
 import { findComputer } from './records.ts';
 
 /** Covers ending the processes of the computer and removing its files. */
@@ -14,7 +14,7 @@ export async function removeComputer(
   { org, id }: { org: string; id: string },
 ): Promise<void> {
   const { value: record } = await findComputer(deps.records, org, id);
-  if (deps.hosts.isSilent(record.host)) await giveUpComputer(deps, record);
+  if (deps.hosts.isSilent(record.host)) await deleteLostComputer(deps, record);
   else await askHost(deps, record.host, { org, id });
   await deps.slots.free(org, [id]);
 }

@@ -4,7 +4,7 @@ import type { Bucket } from '@switchyard/bus';
 import type { ComputerMinutes } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { ComputerOperations } from './computer-operations.ts';
-import { giveUpComputer } from './lost-host.ts';
+import { deleteLostComputer } from './lost-host.ts';
 import type { PlacedRecords } from './placed-records.ts';
 import { SLOT_EMPTY_MS_MAX } from './slots.ts';
 
@@ -33,7 +33,7 @@ async function giveUpStuck(deps: SweepDeps): Promise<void> {
       { computer: record.id, host: record.host },
       'a computer was never created, and is given up',
     );
-    await giveUpComputer(deps, record);
+    await deleteLostComputer(deps, record);
   }
 }
 

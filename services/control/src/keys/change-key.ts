@@ -2,7 +2,7 @@
 import type { Bucket, EventPublisher } from '@switchyard/bus';
 import { type Caller, eventIds, type KeyRecord, keyRecordKey, toKeyObject } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
-import { type Asked, actingOf, administered, controlEvent } from '../changes/administered.ts';
+import { actingOf, administered, controlEvent, type RequestContext } from '../changes/administered.ts';
 import { changeWithEvents } from '../changes/write.ts';
 import { findCaller, requireNotStronger } from './authority.ts';
 import { keyNotFound } from './find-key.ts';
@@ -17,7 +17,7 @@ interface KeyChange {
   readonly event: 'key.updated' | 'key.rotated';
   readonly id: string;
   readonly caller: Caller;
-  readonly asked: Asked;
+  readonly context: RequestContext;
   /** Returns the new record. Runs again after a conflict with another writer. */
   readonly change: (key: KeyRecord, caller: KeyRecord) => KeyRecord;
 }
@@ -29,7 +29,7 @@ interface KeyChange {
  */
 export async function changeKey(
   { keys, events, clock }: ChangeDeps,
-  { event, id, caller, asked, change }: KeyChange,
+  { event, id, caller, context, change }: KeyChange,
 ): Promise<KeyRecord> {
   const { org, key_id: by } = caller;
   const idOf = event === 'key.updated' ? eventIds.keyUpdated : eventIds.keyRotated;
@@ -47,7 +47,7 @@ export async function changeKey(
         ...{ id: idOf(id, before?.revision ?? 0), now: clock.now() },
         data: {
           ...{ key_id: id, org, by_key_id: by },
-          ...administered(actingOf(caller, asked), before && toKeyObject(before.value), toKeyObject(after)),
+          ...administered(actingOf(caller, context), before && toKeyObject(before.value), toKeyObject(after)),
         },
       }),
     ],

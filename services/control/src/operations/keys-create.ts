@@ -15,7 +15,7 @@ import {
   toKeyObject,
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
-import { type Acting, type Asked, actingOf } from '../changes/administered.ts';
+import { type Acting, actingOf, type RequestContext } from '../changes/administered.ts';
 import { createWithEvents, deleteWithEvents } from '../changes/write.ts';
 import { findCaller, requireOwn } from '../keys/authority.ts';
 import { keysOf } from '../keys/find-key.ts';
@@ -35,10 +35,13 @@ export interface KeyOperations {
  * @throws ServiceError `permission_denied` for wider bounds; `invalid_request`; `invalid_api_key`
  */
 export function createKey(deps: KeyOperations) {
-  return ({ org, key_id, body }: OperationRequest<'keys.create'>, asked: Asked): Promise<CreatedKey> => {
+  return (
+    { org, key_id, body }: OperationRequest<'keys.create'>,
+    context: RequestContext,
+  ): Promise<CreatedKey> => {
     const caller = { org, key_id };
     return issueKey(deps, {
-      ...{ by: actingOf(caller, asked), body },
+      ...{ by: actingOf(caller, context), body },
       findMaker: () => findCaller(deps.keys, caller),
     });
   };

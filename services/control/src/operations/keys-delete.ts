@@ -7,7 +7,7 @@ import {
   type OperationResponse,
   ServiceError,
 } from '@switchyard/contracts';
-import { type Acting, type Asked, actingOf } from '../changes/administered.ts';
+import { type Acting, actingOf, type RequestContext } from '../changes/administered.ts';
 import { deleteWithEvents } from '../changes/write.ts';
 import { findCaller, requireNotStronger } from '../keys/authority.ts';
 import { findKey } from '../keys/find-key.ts';
@@ -23,7 +23,7 @@ import type { KeyOperations } from './keys-create.ts';
 export function deleteKey(deps: KeyOperations) {
   return async (
     { org, key_id, id }: OperationRequest<'keys.delete'>,
-    asked: Asked,
+    context: RequestContext,
   ): Promise<OperationResponse<'keys.delete'>> => {
     const { key, value } = await findKey(deps.keys, org, id);
     requireNotStronger(value, await findCaller(deps.keys, { org, key_id }, value));
@@ -33,7 +33,7 @@ export function deleteKey(deps: KeyOperations) {
         'This key comes from the setting SWITCHYARD_KEY. Change the setting to revoke it.',
         { param: 'id' },
       );
-    const by = actingOf({ org, key_id }, asked);
+    const by = actingOf({ org, key_id }, context);
     await revoke(deps, by, { key, value });
     await revokeMadeBy(deps, by, { org, id });
     return { id, object: 'key', deleted: true };

@@ -9,7 +9,7 @@ import {
   ServiceError,
   toKeyObject,
 } from '@switchyard/contracts';
-import type { Asked } from '../changes/administered.ts';
+import type { RequestContext } from '../changes/administered.ts';
 import { changeKey } from '../keys/change-key.ts';
 import { isFirstKey } from '../keys/first-key.ts';
 import { hashKey, keyPrefix, newSecret } from '../keys/secret.ts';
@@ -23,7 +23,7 @@ import type { KeyOperations } from './keys-create.ts';
 export function rotateKey(deps: KeyOperations) {
   return async (
     { org, key_id, id, body }: OperationRequest<'keys.rotate'>,
-    asked: Asked,
+    context: RequestContext,
   ): Promise<RotatedKey> => {
     refuseFirstKey(id);
     const now = deps.clock.now();
@@ -31,7 +31,7 @@ export function rotateKey(deps: KeyOperations) {
     const secret = newSecret();
     const current: KeySecret = { hash: hashKey(secret), until: null };
     const rotated = await changeKey(deps, {
-      ...{ event: 'key.rotated', id, caller: { org, key_id }, asked },
+      ...{ event: 'key.rotated', id, caller: { org, key_id }, context },
       change: (key) => {
         const former = key.secrets.map((one) => ({ ...one, until: earlier(one.until, until) }));
         const valid = former.filter((one) => Date.parse(one.until) > now).slice(0, FORMER_SECRETS_MAX);

@@ -8,7 +8,7 @@ import {
   toKeyObject,
   type UpdateKeyRequest,
 } from '@switchyard/contracts';
-import type { Asked } from '../changes/administered.ts';
+import type { RequestContext } from '../changes/administered.ts';
 import { requireOwn } from '../keys/authority.ts';
 import { changeKey } from '../keys/change-key.ts';
 import { isFirstKey } from '../keys/first-key.ts';
@@ -18,14 +18,14 @@ import type { KeyOperations } from './keys-create.ts';
 export function updateKey(deps: KeyOperations) {
   return async (
     { org, key_id, id, body }: OperationRequest<'keys.update'>,
-    asked: Asked,
+    context: RequestContext,
   ): Promise<OperationResponse<'keys.update'>> => {
     refuseForFirstKey(id, body);
     const expiry = body.expires_at;
     if (expiry && Date.parse(expiry) <= deps.clock.now())
       throw invalidParam('expires_at', 'is in the past. Use a future time.');
     const updated = await changeKey(deps, {
-      ...{ event: 'key.updated', id, caller: { org, key_id }, asked },
+      ...{ event: 'key.updated', id, caller: { org, key_id }, context },
       change: (key, caller) => {
         const record = applyUpdate(key, body);
         requireOwn(record, caller);

@@ -14,7 +14,13 @@ import {
   toMarkup,
   toOrgObject,
 } from '@switchyard/contracts';
-import { type Acting, type Asked, actingOf, administered, controlEvent } from '../changes/administered.ts';
+import {
+  type Acting,
+  actingOf,
+  administered,
+  controlEvent,
+  type RequestContext,
+} from '../changes/administered.ts';
 import { createWithEvents, deleteWithEvents } from '../changes/write.ts';
 import { requirePayable } from '../orgs/org-billing.ts';
 import type { OrgDeps } from '../orgs/org-records.ts';
@@ -34,7 +40,7 @@ const FIRST_KEY_NAME = 'first key';
 export function createOrg(deps: OrgCreateDeps) {
   return async (
     { org: own, key_id, body }: OperationRequest<'orgs.create'>,
-    asked: Asked,
+    context: RequestContext,
   ): Promise<CreatedOrg> => {
     const now = deps.clock.now();
     const record = recordOf(body, now);
@@ -44,12 +50,12 @@ export function createOrg(deps: OrgCreateDeps) {
       throw new ServiceError('invalid_request', `An installation has at most ${ORGS_MAX} orgs. Delete some.`);
     const caller = { org: own, key_id };
     const orgs = { bucket: deps.orgs, events: deps.events };
-    const by = actingOf(caller, asked);
+    const by = actingOf(caller, context);
     await createWithEvents(orgs, id, record, [created(record, by, now)]);
     try {
       await grant(deps, { id, key_id, credits: body.credits });
       const first = { name: FIRST_KEY_NAME, permissions: TENANT_PERMISSIONS };
-      const key = await createOrgKey(deps)({ ...caller, id, body: first }, asked);
+      const key = await createOrgKey(deps)({ ...caller, id, body: first }, context);
       return { ...toOrgObject(record), key: key.key, key_id: key.id };
     } catch (error) {
       const removed = {

@@ -1,6 +1,6 @@
 import type { CreatedKey, KeyRecord, OperationRequest } from '@switchyard/contracts';
 import { TENANT_PERMISSIONS } from '@switchyard/contracts';
-import { type Asked, actingOf } from '../changes/administered.ts';
+import { actingOf, type RequestContext } from '../changes/administered.ts';
 import { findCaller } from '../keys/authority.ts';
 import { findOrg, type OrgDeps } from '../orgs/org-records.ts';
 import { createKey, issueKey, type KeyOperations } from './keys-create.ts';
@@ -13,9 +13,9 @@ import { createKey, issueKey, type KeyOperations } from './keys-create.ts';
 export function createOrgKey({ orgs, keys }: Pick<OrgDeps, 'orgs'> & { readonly keys: KeyOperations }) {
   return async (
     { org: own, key_id: by, id, body }: OperationRequest<'orgs.keys.create'>,
-    asked: Asked,
+    context: RequestContext,
   ): Promise<CreatedKey> => {
-    if (id === own) return createKey(keys)({ org: own, key_id: by, body }, asked);
+    if (id === own) return createKey(keys)({ org: own, key_id: by, body }, context);
     /**
      * A maker without an id: a key in the line of the operator's key would have its limits, and end with it.
      * Runs again after the key is written: the operator's key may be revoked, and the org removed, meanwhile.
@@ -28,6 +28,6 @@ export function createOrgKey({ orgs, keys }: Pick<OrgDeps, 'orgs'> & { readonly 
         ...{ created_at: org.created_at, expires_at: null, limit: null, models: null, secrets: [] },
       };
     };
-    return issueKey(keys, { by: actingOf({ org: own, key_id: by }, asked), body, findMaker });
+    return issueKey(keys, { by: actingOf({ org: own, key_id: by }, context), body, findMaker });
   };
 }

@@ -11,7 +11,13 @@ import {
   type UpdateOrgRequest,
 } from '@switchyard/contracts';
 import { parseDollars } from '@switchyard/money';
-import { type Acting, type Asked, actingOf, administered, controlEvent } from '../changes/administered.ts';
+import {
+  type Acting,
+  actingOf,
+  administered,
+  controlEvent,
+  type RequestContext,
+} from '../changes/administered.ts';
 import { requirePayable } from '../orgs/org-billing.ts';
 import { type ChangedOrg, changeOrg } from '../orgs/org-records.ts';
 import {
@@ -30,10 +36,10 @@ import {
 export function updateOrg(deps: OrgStatusDeps) {
   return async (
     { id, body, ...caller }: OperationRequest<'orgs.update'>,
-    asked: Asked,
+    context: RequestContext,
   ): Promise<OperationResponse<'orgs.update'>> => {
     const now = deps.clock.now();
-    const by = actingOf(caller, asked);
+    const by = actingOf(caller, context);
     const isPayment = body.billing !== undefined || body.monthly_limit !== undefined;
     const record = await changeOrg(deps, id, {
       change: (before) => changed(before, body, now),

@@ -39,10 +39,10 @@ export function orgHandlers(deps: OrgCreateDeps & { readonly computers: Computer
      * call.
      * @throws ServiceError `org_not_found`; `invalid_request` for the operator's own org
      */
-    'orgs.delete': async ({ id, ...caller }, asked) => {
+    'orgs.delete': async ({ id, ...caller }, context) => {
       const now = clock.now();
       const removedAt = new Date(now + DELETED_ORG_DAYS * DAY_MS).toISOString();
-      const by = actingOf(caller, asked);
+      const by = actingOf(caller, context);
       const record = await changeOrg(deps, id, {
         change: (before) => suspended(before, now, before.removed_at ?? removedAt),
         eventsOf: (change) => statusEvents(change, { by, now }),

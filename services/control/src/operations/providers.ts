@@ -13,7 +13,7 @@ export function providerHandlers(deps: ProviderOperations) {
      * Stores the API key of a maker, encrypted.
      * @throws ServiceError `provider_not_found`; `provider_keys_locked`, and then nothing is written
      */
-    'providers.set': async ({ org, key_id, maker, body }, asked) => {
+    'providers.set': async ({ org, key_id, maker, body }, context) => {
       const provider = await findProvider(deps, { org, key_id }, maker);
       await requireSecret(deps);
       const now = clock.now();
@@ -22,13 +22,13 @@ export function providerHandlers(deps: ProviderOperations) {
         updated_at: new Date(now).toISOString(),
         by_key_id: key_id,
       };
-      const by = actingOf({ org, key_id }, asked);
-      const happened = providerEvent('updated', { by, provider: maker, now });
+      const by = actingOf({ org, key_id }, context);
+      const event = providerEvent('updated', { by, provider: maker, now });
       await changeWithEvents(
         { bucket, events },
         provider.env,
         () => record,
-        () => [happened],
+        () => [event],
       );
       logger.info({ provider: maker, by: key_id }, 'the key of a provider was set');
       return {
@@ -46,14 +46,14 @@ export function providerHandlers(deps: ProviderOperations) {
      * keys which cannot be decrypted any more can be removed.
      * @throws ServiceError `provider_not_found`
      */
-    'providers.delete': async ({ org, key_id, maker }, asked) => {
+    'providers.delete': async ({ org, key_id, maker }, context) => {
       const { id, env } = await findProvider(deps, { org, key_id }, maker);
       const deleted = { id, object: 'provider', deleted: true } as const;
       const stored = await bucket.keys(env);
       if (stored.length === 0) return deleted;
-      const by = actingOf({ org, key_id }, asked);
-      const happened = providerEvent('deleted', { by, provider: id, now: clock.now() });
-      await deleteWithEvents({ bucket, events }, env, [happened]);
+      const by = actingOf({ org, key_id }, context);
+      const event = providerEvent('deleted', { by, provider: id, now: clock.now() });
+      await deleteWithEvents({ bucket, events }, env, [event]);
       logger.info({ provider: id, by: key_id }, 'the key of a provider was removed');
       return deleted;
     },

@@ -42,12 +42,12 @@ export function webhookHandlers(deps: WebhookOperations) {
     'webhooks.get': async ({ org, id }) => toWebhookObject((await findWebhook(webhooks, org, id)).value),
 
     /** Changes the given fields. Enabling a disabled webhook starts afresh: missed events are not sent. */
-    'webhooks.update': async ({ org, key_id, id, body }, asked) => {
+    'webhooks.update': async ({ org, key_id, id, body }, context) => {
       await findWebhook(webhooks, org, id); // reports an unknown webhook before it checks the new URL
       if (body.url !== undefined)
         await egress.check(body.url, { param: 'url', timeoutMs: URL_CHECK_TIMEOUT_MS });
       const now = clock.now();
-      const acting = { by: actingOf({ org, key_id }, asked), now };
+      const acting = { by: actingOf({ org, key_id }, context), now };
       const record = await changeWebhook(
         deps,
         { org, id },
@@ -60,9 +60,9 @@ export function webhookHandlers(deps: WebhookOperations) {
     },
 
     /** Creates a new secret; the former one also signs for a day. */
-    'webhooks.rotate': async ({ org, key_id, id }, asked) => {
+    'webhooks.rotate': async ({ org, key_id, id }, context) => {
       const now = clock.now();
-      const acting = { by: actingOf({ org, key_id }, asked), now };
+      const acting = { by: actingOf({ org, key_id }, context), now };
       const record = await changeWebhook(
         deps,
         { org, id },
@@ -74,7 +74,7 @@ export function webhookHandlers(deps: WebhookOperations) {
       return { ...toWebhookObject(record), secret: newestSecret(record.secrets) };
     },
 
-    'webhooks.test': (asked, context) => testWebhook(deps, asked, context),
+    'webhooks.test': (request, context) => testWebhook(deps, request, context),
 
     /** The last attempts to deliver, newest first. */
     'webhooks.deliveries': async ({ org, id, query }) => {
@@ -85,9 +85,9 @@ export function webhookHandlers(deps: WebhookOperations) {
     },
 
     /** Deletes the record; every instance sees the deletion and ends its feed. */
-    'webhooks.delete': async ({ org, key_id, id }, asked) => {
+    'webhooks.delete': async ({ org, key_id, id }, context) => {
       const { key, value } = await findWebhook(webhooks, org, id);
-      const acting = { by: actingOf({ org, key_id }, asked), now: clock.now() };
+      const acting = { by: actingOf({ org, key_id }, context), now: clock.now() };
       const deleted = webhookCreatedOrDeleted('deleted', value, acting);
       await deleteWithEvents({ bucket: webhooks, events }, key, [deleted]);
       await deliveries.purge(key);
@@ -100,13 +100,13 @@ export function webhookHandlers(deps: WebhookOperations) {
     },
 
     /** Creates a new secret; the former one also signs for a day. */
-    'signing-secret.rotate': async ({ org, key_id }, asked) => {
+    'signing-secret.rotate': async ({ org, key_id }, context) => {
       const now = clock.now();
-      const happened = controlEvent('signing_secret.rotated', {
+      const event = controlEvent('signing_secret.rotated', {
         ...{ id: eventIds.signingSecret(org, newId('event')), now },
-        data: { org, ...administered(actingOf({ org, key_id }, asked), null, null) },
+        data: { org, ...administered(actingOf({ org, key_id }, context), null, null) },
       });
-      const secrets = await rotateSigningSecret({ bucket: signingSecrets, events }, { org, now, happened });
+      const secrets = await rotateSigningSecret({ bucket: signingSecrets, events }, { org, now, event });
       return { object: 'webhook_signing_secret', secret: newestSecret(secrets) };
     },
   } satisfies Handlers;
@@ -117,7 +117,7 @@ function createWebhook({ webhooks, events, egress, clock }: WebhookOperations) {
   const locks = new Locks();
   return async (
     { body, ...caller }: OperationRequest<'webhooks.create'>,
-    asked: OperationContext,
+    context: OperationContext,
   ): Promise<WebhookWithSecret> => {
     const { org } = caller;
     await egress.check(body.url, { param: 'url', timeoutMs: URL_CHECK_TIMEOUT_MS });
@@ -138,7 +138,7 @@ function createWebhook({ webhooks, events, egress, clock }: WebhookOperations) {
       generation: 1,
       enabled_at: now,
     };
-    const created = webhookCreatedOrDeleted('created', record, { by: actingOf(caller, asked), now: time });
+    const created = webhookCreatedOrDeleted('created', record, { by: actingOf(caller, context), now: time });
     await locks.run(org, async () => {
       const count = (await webhooks.keys(`${org}.>`)).length;
       if (count >= WEBHOOKS_PER_ORG_MAX)

@@ -16,18 +16,18 @@ interface Rotation {
   readonly org: string;
   readonly now: number;
   /** The event that the write publishes. */
-  readonly happened: Event;
+  readonly event: Event;
 }
 
 /** Creates a new secret; the former one also signs for a day. */
 export async function rotateSigningSecret(
   to: { readonly bucket: SigningSecrets; readonly events: Pick<EventPublisher, 'publish'> },
-  { org, now, happened }: Rotation,
+  { org, now, event }: Rotation,
 ): Promise<StoredSecrets> {
   const decide = (entry: Entry<SigningSecretRecord> | null) => ({
     org,
     secrets: rotated(entry?.value.secrets ?? firstSecret(), now),
   });
-  const entry = await changeWithEvents(to, org, decide, () => [happened]);
+  const entry = await changeWithEvents(to, org, decide, () => [event]);
   return entry?.value.secrets ?? [];
 }

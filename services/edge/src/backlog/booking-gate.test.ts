@@ -3,7 +3,7 @@ import { ensureEventsStream, openBucket, serve } from '@switchyard/bus';
 import { DEFAULT_ORG, EVENTS_STREAM, eventIds, makeEvent, modelCallSubject } from '@switchyard/contracts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { IDLE_TIMERS, startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
-import { LOOK_EVERY_MS } from './booking-gate.ts';
+import { MEASURE_EVERY_MS } from './booking-gate.ts';
 
 let edge: TestEdge;
 let key: string;
@@ -52,7 +52,7 @@ async function fill(): Promise<void> {
 
 /** Resolves when the edge has checked the stream. */
 async function look(): Promise<void> {
-  edge.clock.advance(LOOK_EVERY_MS);
+  edge.clock.advance(MEASURE_EVERY_MS);
   await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS);
 }
 
@@ -94,7 +94,7 @@ test('a request that is refused after its body arrived leaves its Idempotency-Ke
   const reserved = await openBucket(edge.bus, 'idempotency');
   await expect.poll(() => reserved.entries()).toHaveLength(1);
   await fill();
-  edge.clock.advance(LOOK_EVERY_MS);
+  edge.clock.advance(MEASURE_EVERY_MS);
   await expect.poll(() => edge.metrics()).toMatch(/switchyard_edge_unbooked_share 0\.[5-9]/);
   socket.write('}');
   expect((await socket.toArray()).join('')).toContain('wait for billing');

@@ -5,7 +5,7 @@ import { ServiceError } from '@switchyard/contracts';
 import { type Clock, type Logger, type Repeating, repeat, showGauge } from '@switchyard/service';
 import type { Registry } from 'prom-client';
 
-export const LOOK_EVERY_MS = 5_000;
+export const MEASURE_EVERY_MS = 5_000;
 /** Share of the stream. The rest is for work that has begun: running computers continue to be charged per minute. */
 const UNBOOKED_SHARE_MAX = 0.5;
 /** Seconds after which to retry: billing has to book first. */
@@ -21,20 +21,22 @@ interface BookingGateOptions {
 
 export class BookingGate {
   readonly #deps: BookingGateOptions;
-  readonly #looking: Repeating;
+  readonly #repeating: Repeating;
   #share = 0;
 
   private constructor(deps: BookingGateOptions) {
     this.#deps = deps;
     const { clock, logger } = deps;
     const failed = 'could not count the events that wait for billing; keeping the last count';
-    this.#looking = repeat({ everyMs: LOOK_EVERY_MS, clock, logger, failed }, () => this.#look());
+    this.#repeating = repeat({ everyMs: MEASURE_EVERY_MS, clock, logger, failed }, () =>
+      this.#measureShare(),
+    );
   }
 
   /** Resolves after the first check, successful or not. */
   static async start(deps: BookingGateOptions): Promise<BookingGate> {
     const gate = new BookingGate(deps);
-    await gate.#look().catch((error: unknown) => {
+    await gate.#measureShare().catch((error: unknown) => {
       deps.logger.warn({ err: error }, 'could not count the events that wait for billing yet');
     });
     const help = `Share of the event stream that waits for billing; from ${UNBOOKED_SHARE_MAX} on billable work is refused`;
@@ -70,10 +72,10 @@ export class BookingGate {
   }
 
   stop(): Promise<void> {
-    return this.#looking.stop();
+    return this.#repeating.stop();
   }
 
-  async #look(): Promise<void> {
+  async #measureShare(): Promise<void> {
     const { bus, clock, logger } = this.#deps;
     const before = this.#share;
     this.#share = await unbookedShare(bus, clock.now());

@@ -23,7 +23,7 @@ let clock: FakeClock;
 let receipts: Receipts;
 /** Logged warnings and errors. */
 let logged: object[];
-const listening = Object.assign(makeLogger('edge', 'silent'), {
+const capturingLogger = Object.assign(makeLogger('edge', 'silent'), {
   warn: (fields: object) => logged.push(fields),
   error: (fields: object) => logged.push(fields),
 });
@@ -34,7 +34,7 @@ beforeEach(async () => {
   await ensureReceiptsStream(bus);
   clock = new FakeClock();
   logged = [];
-  receipts = new Receipts({ bus, clock, logger: listening });
+  receipts = new Receipts({ bus, clock, logger: capturingLogger });
 });
 afterEach(async () => {
   await receipts.close();

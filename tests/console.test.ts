@@ -598,7 +598,8 @@ test('leaving the playground ends a running call', { timeout: TEST_MS_MAX }, asy
 test('every other type of model is tried in the playground, and the code of each call runs', {
   timeout: TEST_MS_MAX,
 }, async () => {
-  await page.reload();
+  await page.reload(); // without the chat of another test
+  await open('Playground');
   const codes: [file: string, code: string][] = [];
   const keepCode = async (tab: string) => {
     for (const [kind, ending] of CODE_KINDS) {

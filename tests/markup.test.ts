@@ -69,7 +69,7 @@ function answerAsMakersDo(): void {
     'whisper-1': { task: 'transcribe', language: 'english', duration: 1, text: 'Hi.', segments: [] },
     'decide-1': {
       answers: { warm: { type: 'boolean', probability: 0.75 } },
-      usage: { inputTokens: 41, outputTokens: 3 },
+      usage: { inputTokens: 42, outputTokens: 3 },
     },
     'rerank-1': {
       results: [{ index: 0, relevance_score: 0.9 }],
@@ -111,7 +111,7 @@ const CALLS: [name: string, path: string, body: object, list: bigint, withMarkup
     'decision',
     '/v1/decisions',
     { model: 'acme/decide-1', state: 'It is sunny.', questions: { warm } },
-    ...([5_300n, 5_963n] as const), // 5962.5
+    ...([5_400n, 6_075n] as const),
   ],
   [
     'rerank',

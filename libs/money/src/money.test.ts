@@ -3,11 +3,11 @@ import { charge, dollarsToJson, formatDollars, parseDollars } from './index.ts';
 
 describe('charge', () => {
   test('is the exact sum of the lines, rounded once and not per line', () => {
-    // 1 x 0.0000000004 + 1 x 0.0000000001 = 0.5 nano-dollars -> 1; rounded per line it would be 0.
+    // 1 x 0.0000000004 + 1 x 0.0000000002 = 0.6 nano-dollars -> 1; rounded per line it would be 0.
     expect(
       charge([
         { unit: 'input_token', quantity: 1, rate: '0.0000000004' },
-        { unit: 'output_token', quantity: 1, rate: '0.0000000001' },
+        { unit: 'output_token', quantity: 1, rate: '0.0000000002' },
       ]),
     ).toBe(1n);
   });
@@ -22,7 +22,7 @@ describe('charge', () => {
   test('divides seconds of a rate per minute without losing a third', () => {
     expect(charge([{ unit: 'minute', quantity: '10', rate: '0.006', per: 60 }])).toBe(1_000_000n);
     expect(charge([{ unit: 'minute', quantity: '1', rate: '0.000000001', per: 60 }])).toBe(0n);
-    expect(charge([{ unit: 'minute', quantity: '30', rate: '0.000000001', per: 60 }])).toBe(1n);
+    expect(charge([{ unit: 'minute', quantity: '40', rate: '0.000000001', per: 60 }])).toBe(1n);
   });
 
   test('refuses all but non-negative plain decimals', () => {

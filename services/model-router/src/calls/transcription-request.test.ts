@@ -23,8 +23,8 @@ describe('the price of a number of seconds', () => {
     ['0.006', 60, '0.006'],
     ['0.006', 1, '0.0001'],
     ['0.006', 12.345, '0.0012345'],
-    // Exactly half a nano-dollar is rounded up; a third of one is not.
-    ['0.00000003', 1, '0.000000001'],
+    // Two thirds of a nano-dollar are rounded up; a third is not.
+    ['0.00000004', 1, '0.000000001'],
     ['0.00000002', 1, '0'],
     ['0.0043', 1638.397, '0.117418452'],
   ])('%s a minute, %d s: %s', (rate, seconds, cost) => {

@@ -18,6 +18,10 @@ const makersFiles = files.filter(({ name }) => name !== 'local.yaml');
 const ofMakers: CatalogModel[] = makersFiles.flatMap(({ models }) => models);
 const named = (models: CatalogModel[]) => models.map((model) => [model.id, model] as const);
 
+const { dependencies } = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'),
+) as { dependencies: Record<string, string> };
+
 const catalogWith = (secret: (name: string) => string | undefined) =>
   loadCatalog({ files: [...SHIPPED_CATALOGS], makers: ADAPTERS, secret });
 
@@ -111,11 +115,10 @@ describe('upstreams', () => {
     packages.set(adapter, types);
     return types;
   };
-  /** Adapters without a package, which lists no names. A maker whose adapter is our own goes here too. */
-  const WITHOUT_PACKAGE = new Set(['openai-compatible']);
+  /** An adapter of our own has no package that lists names. */
   const withPackage = ofMakers.map((model) => ({
     ...model,
-    upstreams: model.upstreams.filter(({ adapter }) => !WITHOUT_PACKAGE.has(adapter)),
+    upstreams: model.upstreams.filter(({ adapter }) => `@ai-sdk/${adapter}` in dependencies),
   }));
 
   it.each(named(withPackage))('%s has a name that its provider package knows', (id, { upstreams }) => {

@@ -1,4 +1,4 @@
-// Every maker with an adapter of its own.
+// Every maker with an adapter of its own, except `example`, which is there to be copied (docs/adding-a-maker.md).
 export { anthropic } from './anthropic/index.ts';
 export { blackForestLabs } from './black-forest-labs/index.ts';
 export { cohere } from './cohere/index.ts';

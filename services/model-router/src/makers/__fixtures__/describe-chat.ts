@@ -24,7 +24,10 @@ interface ChatCases {
   /** `import.meta.dirname`: the folder above `__fixtures__`. */
   folder: string;
   model: string;
-  /** `CONVERSATION` with `TOOLS` and these settings, and the whole request that the maker must get for it. */
+  /**
+   * `CONVERSATION` with `TOOLS` and these settings, and the whole request that the maker must get for it. `settings` may
+   * replace `messages`, and `tools` by undefined.
+   */
   conversation: { settings: object; path: string; headers: Record<string, string>; json: object };
   /** What the request is about, the caller's fields, and members of the maker's request. */
   requests?: readonly (readonly [about: string, fields: object, json: object])[];
@@ -76,16 +79,16 @@ export function describeChat(maker: MakerDeclaration, cases: ChatCases): void {
   )('the answer "%s" has its text, thinking, tool calls, finish reason and usage', (name, expected) =>
     withMaker(maker, [answer(name)], async ({ call }) => {
       const stream = name.endsWith('stream');
-      const outcome = await call('language', { ...HELLO, tools: TOOLS, stream }, { model });
+      const outcome = await call('language', { ...requestFor(expected), stream }, { model });
       expect(outcome.status).toBe(200);
       expect(stream ? readStream(outcome) : readWhole(outcome)).toMatchObject(expected);
     }),
   );
 
-  const streams = Object.keys(cases.answers).filter((name) => name.endsWith('stream'));
-  test.each(streams)('the answer "%s" is not whole when it is cut in its middle', (name) =>
+  const streams = Object.entries(cases.answers).filter(([name]) => name.endsWith('stream'));
+  test.each(streams)('the answer "%s" is not whole when it is cut in its middle', (name, expected) =>
     withMaker(maker, [chatFixture(folder, `${answersOf}-${name}`, CUT_IN_THE_MIDDLE)], async ({ call }) => {
-      const cut = call('language', { ...HELLO, tools: TOOLS, stream: true }, { model });
+      const cut = call('language', { ...requestFor(expected), stream: true }, { model });
       await expect(cut).rejects.toThrow();
     }),
   );
@@ -107,6 +110,11 @@ export function describeChat(maker: MakerDeclaration, cases: ChatCases): void {
       expect(failure.requests).toBe(1); // the AI SDK does not retry
     }
   });
+}
+
+/** A maker may have no tools. */
+function requestFor({ toolCalls }: Partial<Answer>): object {
+  return { ...HELLO, ...(toolCalls ? { tools: TOOLS } : {}) };
 }
 
 function readWhole(outcome: Outcome): Answer {

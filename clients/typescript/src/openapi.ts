@@ -5246,6 +5246,10 @@ export interface components {
             cache_write_input_token?: string;
             /** @description The same, kept for an hour */
             cache_write_1h_input_token?: string;
+            /** @description Dollars per input token of sound, if its price differs */
+            audio_input_token?: string;
+            /** @description Dollars per input token of sound that the maker had cached */
+            cached_audio_input_token?: string;
             /** @description Dollars per output token */
             output_token?: string;
             /** @description Dollars per image */

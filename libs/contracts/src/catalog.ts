@@ -20,6 +20,10 @@ const pricingOf = (decimal: z.ZodString) =>
       .optional()
       .describe('Dollars per input token that the maker caches on request'),
     cache_write_1h_input_token: decimal.optional().describe('The same, kept for an hour'),
+    audio_input_token: decimal.optional().describe('Dollars per input token of sound, if its price differs'),
+    cached_audio_input_token: decimal
+      .optional()
+      .describe('Dollars per input token of sound that the maker had cached'),
     output_token: decimal.optional().describe('Dollars per output token'),
     image: decimal.optional().describe('Dollars per image'),
     second: z.record(z.string(), decimal).optional().describe('Dollars per second of video, by resolution'),

@@ -756,6 +756,8 @@ class PricingModel(TypedDict):
     cached_input_token: NotRequired[str]
     cache_write_input_token: NotRequired[str]
     cache_write_1h_input_token: NotRequired[str]
+    audio_input_token: NotRequired[str]
+    cached_audio_input_token: NotRequired[str]
     output_token: NotRequired[str]
     image: NotRequired[str]
     second: NotRequired[dict[str, str]]

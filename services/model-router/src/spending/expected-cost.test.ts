@@ -67,6 +67,25 @@ test('input that the maker may write into its cache is held at the price of writ
   expect(perToken(cached(null), { ...writing, pricing: unmarked })).toBe(1_250n);
 });
 
+test.each([
+  ['sound', { type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' } }, 7_000n],
+  [
+    'a document, which may be a video',
+    { type: 'file', file: { file_data: 'data:video/mp4;base64,AA' } },
+    7_000n,
+  ],
+  ['a picture', { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } }, INPUT],
+  ['a text about them', { type: 'text', text: '"input_audio": "data:audio/mp3"' }, INPUT],
+])('input with %s is held at the rate of what the maker may hear in it', (_what, part, perToken) => {
+  const hearing = model('language', {
+    pricing: { input_token: '0.000001', audio_input_token: '0.000007', output_token: '0.00001' },
+  });
+  const request = { max_tokens: 1, messages: [{ role: 'user', content: [part] }] };
+  const { quantities } = priceAccepted(hearing, request);
+  const held = expectedCost(hearing, request, false).cost - OUTPUT;
+  expect(held / BigInt(quantities.input_tokens ?? 1)).toBe(perToken);
+});
+
 test('a stream holds a thousand tokens at first, or fewer if the caller asked for fewer', () => {
   expect(heldBy({ messages, max_tokens: 8_000 }, { stream: true })).toBe(1_000n);
   expect(heldBy({ messages, max_tokens: 50 }, { stream: true })).toBe(50n);

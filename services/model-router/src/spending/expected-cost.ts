@@ -57,10 +57,12 @@ function expectedOfChat(
   const most = asked ?? outputTokensMax(model);
   const held = stream ? Math.min(most, STREAMED_TOKENS_HELD) : most;
   const inputTokens = inputTokensOf(model.type, request);
+  const sounds = model.pricing.audio_input_token !== undefined && MAY_SOUND.test(JSON.stringify(request));
   const priceOf = (tokens: { inputTokens: number; outputTokens: number }) => {
     const writes = {
       cacheWriteInputTokens: written === 'none' ? 0 : tokens.inputTokens,
       cacheWrite1hInputTokens: written === 'hour' ? tokens.inputTokens : 0,
+      audioInputTokens: sounds ? tokens.inputTokens : 0,
     };
     return priceTokens(model, { ...tokens, ...writes, cachedInputTokens: 0 }).costNano;
   };
@@ -77,6 +79,12 @@ function expectedOfChat(
     },
   };
 }
+
+/**
+ * Parts that may have sound, in our words and in Google's, and data URLs of sound: the whole input is held at the
+ * dearer rate of sound. Quotes within texts are escaped in JSON.
+ */
+const MAY_SOUND = /"type":"(input_audio|file)"|"(inline|file)_?data":|(?<!\\)"data:(audio|video)\//i;
 
 type CacheWrites = 'none' | 'minutes' | 'hour';
 

@@ -20,6 +20,10 @@ const usageSchema = z.looseObject({
       cache_write_tokens: tokens.nullish(),
       /** The part of them that is kept for an hour. */
       cache_write_1h_tokens: tokens.nullish(),
+      /** The input that is sound. */
+      audio_tokens: tokens.nullish(),
+      /** The part of it that is in `cached_tokens` too. */
+      cached_audio_tokens: tokens.nullish(),
     })
     .nullish(),
 });
@@ -32,6 +36,10 @@ export interface TokenUsage {
   cacheWriteInputTokens?: number;
   /** Part of the written tokens that is kept for an hour, which may have its own price. */
   cacheWrite1hInputTokens?: number;
+  /** Part of the input that is sound. */
+  audioInputTokens?: number;
+  /** Part of the sound that was read from the maker's cache. */
+  cachedAudioInputTokens?: number;
   outputTokens: number;
 }
 
@@ -55,30 +63,38 @@ export function readUsage(usage: unknown): TokenUsage | null {
   // Counts above the input's would make the remainder negative.
   const cachedInputTokens = Math.min(details?.cached_tokens ?? 0, inputTokens);
   const written = Math.min(details?.cache_write_tokens ?? 0, inputTokens - cachedInputTokens);
+  const audio = Math.min(details?.audio_tokens ?? 0, inputTokens);
   return {
     inputTokens,
     cachedInputTokens,
     cacheWriteInputTokens: written,
     cacheWrite1hInputTokens: Math.min(details?.cache_write_1h_tokens ?? 0, written),
+    audioInputTokens: audio,
+    cachedAudioInputTokens: Math.min(details?.cached_audio_tokens ?? 0, audio, cachedInputTokens),
     outputTokens: output ?? 0,
   };
 }
 
-/** Prices tokens by the model's rates. Cache reads and cache writes use their own rate if there is one. */
+/** Prices tokens by the model's rates. Cache reads, cache writes and sound use their own rate if there is one. */
 export function priceTokens({ pricing }: CatalogModel, used: TokenUsage): Price {
   const { inputTokens, cachedInputTokens, outputTokens } = used;
   const { cacheWriteInputTokens: written = 0, cacheWrite1hInputTokens: written1h = 0 } = used;
+  const { audioInputTokens: audio = 0, cachedAudioInputTokens = 0 } = used;
   const atOwnRate: ChargeLine[] = [];
   let rest = inputTokens;
-  const take = (unit: keyof CatalogModel['pricing'], quantity: number, fallback?: string) => {
+  const take = (unit: keyof CatalogModel['pricing'], quantity: number, fallback?: string): number => {
     const rate = pricing[unit] ?? fallback;
-    if (typeof rate !== 'string' || quantity === 0) return;
+    if (typeof rate !== 'string' || quantity === 0) return 0;
     atOwnRate.push({ unit, quantity, rate });
     rest -= quantity;
+    return quantity;
   };
-  take('cached_input_token', cachedInputTokens);
+  const likeCachedText = pricing.audio_input_token && pricing.cached_input_token;
+  const cachedAudio = take('cached_audio_input_token', cachedAudioInputTokens, likeCachedText);
+  take('cached_input_token', cachedInputTokens - cachedAudio);
   take('cache_write_input_token', written - written1h);
   take('cache_write_1h_input_token', written1h, pricing.cache_write_input_token);
+  take('audio_input_token', Math.min(audio - cachedAudio, rest));
   const { input_token: input, output_token: output } = pricing;
   const lines: ChargeLine[] = [];
   if (input !== undefined) lines.push({ unit: 'input_token', quantity: rest, rate: input }, ...atOwnRate);
@@ -86,7 +102,11 @@ export function priceTokens({ pricing }: CatalogModel, used: TokenUsage): Price 
   return priced(lines, {
     input_tokens: inputTokens,
     output_tokens: outputTokens,
-    ...nonZero({ cached_input_tokens: cachedInputTokens, cache_write_input_tokens: written }),
+    ...nonZero({
+      cached_input_tokens: cachedInputTokens,
+      cache_write_input_tokens: written,
+      audio_input_tokens: audio,
+    }),
   });
 }
 

@@ -38,6 +38,8 @@ export interface ChatOptions {
   readonly finishOf?: (body: unknown) => LanguageModelV4FinishReason | undefined;
   /** Of the tokens written to the maker's cache, those kept for an hour. */
   readonly cacheWrites1h?: (usage: JSONObject) => number;
+  /** Of the input tokens, those of sound, and those of them that were read from the maker's cache. */
+  readonly audioTokens?: (usage: JSONObject) => { input: number; cached: number };
   /** The tokens that the maker charges, if they differ from its token counts. */
   readonly billedTokens?: (usage: JSONObject) => { input?: number; output?: number } | undefined;
 }

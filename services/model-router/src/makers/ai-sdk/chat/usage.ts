@@ -10,6 +10,8 @@ interface OpenAiUsage {
     cached_tokens: number;
     cache_write_tokens?: number;
     cache_write_1h_tokens?: number;
+    audio_tokens?: number;
+    cached_audio_tokens?: number;
   };
   completion_tokens_details: { reasoning_tokens: number };
 }
@@ -17,7 +19,7 @@ interface OpenAiUsage {
 /** Null when the maker sent no count; the router then estimates. */
 export function toUsage(
   usage: LanguageModelV4Usage,
-  { billedTokens, cacheWrites1h }: ChatOptions,
+  { billedTokens, cacheWrites1h, audioTokens }: ChatOptions,
 ): OpenAiUsage | null {
   const billed = usage.raw && billedTokens?.(usage.raw);
   const input = billed?.input ?? usage.inputTokens.total;
@@ -25,6 +27,7 @@ export function toUsage(
   if (input === undefined) return null;
   const { cacheRead = 0, cacheWrite = 0 } = usage.inputTokens;
   const cacheWrite1h = (usage.raw && cacheWrites1h?.(usage.raw)) || 0;
+  const audio = (usage.raw && audioTokens?.(usage.raw)) || { input: 0, cached: 0 };
   return {
     prompt_tokens: input,
     completion_tokens: output,
@@ -33,6 +36,8 @@ export function toUsage(
       cached_tokens: cacheRead,
       ...(cacheWrite > 0 && { cache_write_tokens: cacheWrite }),
       ...(cacheWrite1h > 0 && { cache_write_1h_tokens: cacheWrite1h }),
+      ...(audio.input > 0 && { audio_tokens: audio.input }),
+      ...(audio.cached > 0 && { cached_audio_tokens: audio.cached }),
     },
     completion_tokens_details: { reasoning_tokens: usage.outputTokens.reasoning ?? 0 },
   };

@@ -284,6 +284,26 @@ describe('embeddings', () => {
     expect(cosine(embeddings.at(-1), embedding)).toBeCloseTo(1, 5);
   });
 
+  it.each([
+    ['base64, which is shorter', {}, 'string'],
+    ['numbers', { encoding_format: 'float' }, 'object'],
+  ])('embed reads a vector in %s', async (_form, options, type) => {
+    const { embedding, response } = await embed({
+      model: switchyard.embeddingModel('local/embed'),
+      value: 'rain',
+      providerOptions: { switchyard: options },
+    });
+    const body = response?.body as { data: { embedding: unknown }[] };
+    expect(typeof body.data[0]?.embedding).toBe(type);
+    const answered = await fetch(`${clientStack.baseURL}/embeddings`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${clientStack.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'local/embed', input: 'rain' }),
+    });
+    const { data } = (await answered.json()) as { data: { embedding: number[] }[] };
+    expect(embedding.map(Math.fround)).toEqual(data[0]?.embedding.map(Math.fround));
+  });
+
   it('embed takes dimensions by the options', async () => {
     const { embedding } = await embed({
       model: switchyard.embeddingModel('local/embed'),

@@ -1,10 +1,8 @@
 // Embeddings: splits many texts into requests and adds up their costs.
 import type { EmbeddingModelV4, EmbeddingModelV4CallOptions, EmbeddingModelV4Result } from '@ai-sdk/provider';
+import { convertBase64ToUint8Array } from '@ai-sdk/provider-utils';
 import { EMBEDDING_INPUTS_MAX, embeddingsResult } from '@switchyard/contracts';
-import { z } from 'zod';
 import { costMetadata, extraFields, NAME, NANOS_PER_DOLLAR, postJson, SwitchyardModel } from './call-api.ts';
-
-const vectors = z.array(z.array(z.number()));
 
 export class SwitchyardEmbeddingModel extends SwitchyardModel implements EmbeddingModelV4 {
   readonly provider = `${NAME}.embedding`;
@@ -33,15 +31,29 @@ export class SwitchyardEmbeddingModel extends SwitchyardModel implements Embeddi
     const body = {
       model: this.modelId,
       input: values,
-      encoding_format: 'float',
+      // A third of the size of numbers, of which 2,048 long vectors are more than one answer may have.
+      encoding_format: 'base64',
       dimensions,
       ...extraFields(providerOptions),
     };
     const { value, response } = await postJson(this.access, '/embeddings', body, embeddingsResult, options);
     return {
-      embeddings: vectors.parse(value.data.toSorted((a, b) => a.index - b.index).map((one) => one.embedding)),
+      embeddings: value.data
+        .toSorted((a, b) => a.index - b.index)
+        .map(({ embedding }) => (typeof embedding === 'string' ? decode(embedding) : embedding)),
       usage: value.usage,
       response,
     };
   }
+}
+
+const FLOAT_BYTES = 4;
+
+/** OpenAI's base64 format: 32-bit floats, little-endian. Some servers answer with numbers all the same. */
+function decode(embedding: string): number[] {
+  const { buffer, byteLength } = convertBase64ToUint8Array(embedding);
+  const bytes = new DataView(buffer);
+  return Array.from({ length: byteLength / FLOAT_BYTES }, (_, index) =>
+    bytes.getFloat32(index * FLOAT_BYTES, true),
+  );
 }

@@ -1,4 +1,4 @@
-import { upstream } from '@switchyard/contracts';
+import { type ModelType, upstream } from '@switchyard/contracts';
 import { expect, test, vi } from 'vitest';
 import type { Maker, UpstreamAnswer } from '../makers/maker.ts';
 import { ExchangeAbandoned, type ExchangeOptions, runExchange } from './exchange.ts';
@@ -166,6 +166,24 @@ test.each([
   } finally {
     vi.useRealTimers();
   }
+});
+
+test.each([
+  ['of embeddings is refused', 'embedding', 200, { kind: 'rejected', said: /fewer inputs, .* base64/ }],
+  ['of images is refused', 'image', 200, { kind: 'rejected', said: /fewer images/ }],
+  ['of a chat is a fault of its upstream', 'language', 200, { kind: 'fault', said: /over 67108864 bytes$/ }],
+  ['with an error is a fault of its upstream', 'embedding', 500, { kind: 'fault', said: /67108864 bytes$/ }],
+] as const)('an answer over 64 MiB %s', async (_what, type, status, { kind, said }) => {
+  const { maker: from, given } = maker();
+  const { request, ...others } = options(from, { streams: () => false });
+  const ofType: ModelType = type;
+  const failed = runExchange({ ...others, request: { ...request, type: ofType, stream: false } }).catch(
+    (error: unknown) => error,
+  );
+  given.head({ status, contentType: 'application/json', retryAfterS: null });
+  const chunk = 'x'.repeat(8 * 1024 * 1024);
+  for (let at = 0; at < 9; at += 1) void given.data(chunk).catch(() => {});
+  expect(await failed).toMatchObject({ failure: { kind, message: expect.stringMatching(said) } });
 });
 
 test('an exchange that is abandoned ends at once, stops its timers, and takes nothing more', async () => {

@@ -1,11 +1,17 @@
 // One exchange with one upstream and its timeouts: first byte, gap between bytes, and whole attempt.
+import type { ModelType } from '@switchyard/contracts';
 import type { HeldPlaces } from '@switchyard/service';
 import { isBlank } from '../json/json-members.ts';
-import { AttemptFailed, failureOfAnswer, timedOut } from '../makers/failure.ts';
+import { AttemptFailed, type Failure, failureOfAnswer, timedOut } from '../makers/failure.ts';
 import type { Maker, UpstreamAnswer, UpstreamRequest } from '../makers/maker.ts';
 
 /** Maximum size of an answer in one piece. */
 const WHOLE_ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+/** Types whose requests decide the size of the answer: a larger one is the request's fault, at any upstream. */
+const WAY_TO_A_SMALLER_ANSWER: { readonly [T in ModelType]?: string } = {
+  embedding: 'Send fewer inputs, or set encoding_format to base64.',
+  image: 'Ask for fewer images.',
+};
 /** Time for the body to end after the last event of its stream. A connection whose body has ended serves other calls. */
 const BODY_END_WAIT_MS = 250;
 
@@ -91,7 +97,8 @@ async function receive(options: ExchangeOptions, timeouts: Timeouts, signal: Abo
     return { contentType, body: null };
   }
   const onFirstByte = isGood ? () => options.onFirstByte() : () => {};
-  const body = await collect(answer.body, timeouts, signal, onFirstByte);
+  const tooLarge = () => new AttemptFailed(tooLargeAnswer(isGood ? request.type : null));
+  const body = await collect(answer.body, { timeouts, signal, onFirstByte, tooLarge });
   if (!isGood) throw new AttemptFailed(failureOfAnswer(status, body, retryAfterS));
   return { contentType, body };
 }
@@ -131,11 +138,16 @@ async function drain(chunks: AsyncIterator<Uint8Array>): Promise<void> {
   } catch {}
 }
 
+interface Collecting {
+  timeouts: Timeouts;
+  signal: AbortSignal;
+  onFirstByte(): void;
+  tooLarge(): AttemptFailed;
+}
+
 async function collect(
   body: AsyncIterable<Uint8Array>,
-  timeouts: Timeouts,
-  signal: AbortSignal,
-  onFirstByte: () => void,
+  { timeouts, signal, onFirstByte, tooLarge }: Collecting,
 ): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -225,7 +237,11 @@ class Timeouts {
   }
 }
 
-function tooLarge(): AttemptFailed {
+/** @param type null for an answer that reports an error */
+function tooLargeAnswer(type: ModelType | null): Failure {
   const message = `the answer is over ${WHOLE_ANSWER_BYTES_MAX} bytes`;
-  return new AttemptFailed({ status: 200, message, kind: 'fault', retryAfterS: null });
+  const advice = type && WAY_TO_A_SMALLER_ANSWER[type];
+  const failure = { status: 200, retryAfterS: null };
+  if (!advice) return { ...failure, message, kind: 'fault' };
+  return { ...failure, message: `${message}. ${advice}`, kind: 'rejected' };
 }

@@ -426,6 +426,53 @@ describe('a streamed answer', () => {
     expect(text).toContain('"cost":0.00001485');
   });
 
+  const calling = (choice: number, ...pieces: object[]) =>
+    chunk('').replace(
+      '"index":0,"delta":{"content":""}',
+      `"index":${choice},"delta":{"tool_calls":${JSON.stringify(pieces)}}`,
+    );
+  const whole = (...events: string[]) => `${[...events, finished, 'data: [DONE]'].join('\n\n')}\n\n`;
+  const piece = (index: number, id: string | undefined, text: string) => ({
+    ...(id
+      ? { index, id, function: { name: 'f', arguments: text } }
+      : { index, function: { arguments: text } }),
+  });
+
+  test('has an index of its own for each parallel call, also from Ollama, which gives all of them 0', () => {
+    const stream = whole(
+      calling(0, piece(0, 'a', '{"x":'), piece(0, undefined, '"ü"}')),
+      calling(0, piece(0, 'b', '{"x":')),
+      calling(0, piece(0, undefined, '2}')),
+      calling(1, piece(0, 'c', '{}')),
+    );
+    const events = eventsOf(pass(stream, 1000).text).map((event) => event.slice('data: '.length));
+    const calls = events.slice(0, 4).map((event) => {
+      const { model: named, choices } = JSON.parse(event) as {
+        model: string;
+        choices: { delta: { tool_calls: object[] } }[];
+      };
+      expect(named).toBe('acme/chat-1');
+      return choices[0]?.delta.tool_calls;
+    });
+    expect(calls).toEqual([
+      [piece(0, 'a', '{"x":'), piece(0, undefined, '"ü"}')],
+      [piece(1, 'b', '{"x":')],
+      [piece(1, undefined, '2}')],
+      [piece(0, 'c', '{}')],
+    ]);
+  });
+
+  test('keeps the bytes of calls whose indexes differ already, whatever they are', () => {
+    const stream = [
+      calling(0, piece(1, 'a', '')),
+      calling(0, piece(3, 'b', '{}'), piece(1, undefined, '{}')),
+    ];
+    const { text } = pass(whole(...stream), 1000);
+    expect(eventsOf(text).slice(0, 2)).toEqual(
+      stream.map((event) => event.replace('gpt-4o-mini-2024-07-18', 'acme/chat-1')),
+    );
+  });
+
   test('with 16 MB in one event is scanned once, not again for each chunk', () => {
     const { text } = pass(
       `${[chunk('a'.repeat(16 * 1024 * 1024)), finished, usage, 'data: [DONE]'].join('\n\n')}\n\n`,

@@ -5,6 +5,7 @@ import { isJsonObject } from '../json/is-json-object.ts';
 
 /** The members that are read; each may be missing. */
 export interface ChatChoice {
+  index?: unknown;
   text?: unknown;
   delta?: unknown;
   message?: unknown;

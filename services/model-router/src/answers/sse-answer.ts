@@ -1,9 +1,18 @@
 // A streamed chat. Its events get the catalog's model name; the usage goes into the last chunk, or into one of its own.
 import { type CatalogModel, type ServiceError, toErrorBody } from '@switchyard/contracts';
+import { isJsonObject } from '../json/is-json-object.ts';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
 import { type Price, readUsage, type TokenUsage } from '../spending/pricing.ts';
 import { inputTokensOf, readRequest } from '../spending/request-price.ts';
-import { choicesOf, contentLength, type EmptyAnswer, emptyAnswer, hasContent } from './chat-content.ts';
+import { CallNumbers } from './call-numbers.ts';
+import {
+  type ChatChoice,
+  choicesOf,
+  contentLength,
+  type EmptyAnswer,
+  emptyAnswer,
+  hasContent,
+} from './chat-content.ts';
 import { EventStream, earlierText, type ReadEvent, textOf } from './event-stream.ts';
 import { type Chunk, parseEvent, putUsage, refuseError, usageOf } from './sse-events.ts';
 import { usageWithCost } from './usage-with-cost.ts';
@@ -26,6 +35,8 @@ export class SseAnswer extends EventStream {
   #finishReason: string | null = null;
   /** `"model":"…"` as this upstream writes it; known from the first event with a model. */
   #modelAsWritten: string | null = null;
+  /** By the index of a choice. */
+  readonly #numbers = new Map<unknown, CallNumbers>();
   #id = '';
   #created = 0;
   #givenUsage: unknown = null;
@@ -78,15 +89,17 @@ export class SseAnswer extends EventStream {
     }
     const usage = usageOf(chunk, choices);
     const goesOn = choices.length > 0;
-    if (usage === null) return { text: event, goesOn, waits: isFinished };
+    // Clients join the pieces of a call by its index. Only an event with another number is written anew.
+    const text = this.#renumber(choices) ? this.#written(chunk) : event;
+    if (usage === null) return { text, goesOn, waits: isFinished };
     const counted = readUsage(usage);
     if (counted) {
       this.#givenUsage = usage;
       this.#usage = counted;
     }
     // A running usage is not passed on: clients add up every usage that they read, and it has the upstream's cost.
-    const earlierText = goesOn ? putUsage(event, 'null') : '';
-    return { text: event, earlierText, goesOn, waits: true, bearsUsage: true };
+    const earlierText = goesOn ? putUsage(text, 'null') : '';
+    return { text, earlierText, goesOn, waits: true, bearsUsage: true };
   }
 
   protected emptiness(): EmptyAnswer | null {
@@ -116,6 +129,28 @@ export class SseAnswer extends EventStream {
     const last = wanted.pop();
     if (last === undefined) return this.#ownUsageEvent(usage);
     return wanted.map(earlierText).join('') + putUsage(last.text, usage);
+  }
+
+  /** Gives each tool call an index of its own. Returns whether an index was changed. */
+  #renumber(choices: readonly ChatChoice[]): boolean {
+    let isChanged = false;
+    for (const { index: choice, delta } of choices) {
+      const { tool_calls: calls } = isJsonObject(delta) ? delta : {};
+      if (!Array.isArray(calls)) continue;
+      const numbers = this.#numbers.get(choice) ?? new CallNumbers();
+      this.#numbers.set(choice, numbers);
+      for (const call of calls.filter(isJsonObject)) {
+        const number = numbers.numberOf(call);
+        if (call.index === number) continue;
+        call.index = number;
+        isChanged = true;
+      }
+    }
+    return isChanged;
+  }
+
+  #written(chunk: Chunk): string {
+    return `data: ${JSON.stringify({ ...chunk, model: this.model.id })}`;
   }
 
   /** Learns from the first event with a model how the upstream writes it. */

@@ -94,6 +94,46 @@ test.each([
     expect(usageIn(dialect)).toMatchObject({ input_tokens: 3, output_tokens: 2, cost: 0.000007 });
 });
 
+test.each([
+  ['messages', ['content_block_start', 'content_block_delta', 'content_block_stop']],
+  ['responses', ['response.function_call_arguments.done', 'response.output_item.done']],
+] as const)(
+  'parallel calls under one index, each with an id, as from Ollama, are calls of their own: %s',
+  (dialect, types) => {
+    const stream = streamIn(dialect);
+    const pieces = [
+      { index: 0, id: 'a', function: { name: 'f', arguments: '{"x":' } },
+      { index: 0, function: { arguments: '1}' } },
+      { index: 0, id: 'b', function: { name: 'f', arguments: '{"x":' } },
+      { index: 0, function: { arguments: '2}' } },
+    ];
+    const pushed = pieces.map((piece) => stream.push(chunk({ delta: { tool_calls: [piece] } })));
+    stream.push(Buffer.concat([chunk({ delta: {}, finish_reason: 'tool_calls' }), DONE]));
+    const text = [...pushed, stream.finish().last].join('');
+    const events = [...text.matchAll(/^data: (.*)$/gm)].map(
+      ([, json]) => JSON.parse(json ?? '') as { type: string; [name: string]: unknown },
+    );
+    expect(events.filter(({ type }) => (types as readonly string[]).includes(type))).toMatchObject(
+      dialect === 'messages'
+        ? [
+            { index: 0, content_block: { type: 'tool_use', id: 'a', name: 'f', input: {} } },
+            { index: 0, delta: { type: 'input_json_delta', partial_json: '{"x":' } },
+            { index: 0, delta: { type: 'input_json_delta', partial_json: '1}' } },
+            { index: 0, type: 'content_block_stop' },
+            { index: 1, content_block: { type: 'tool_use', id: 'b', name: 'f', input: {} } },
+            { index: 1, delta: { type: 'input_json_delta', partial_json: '{"x":2}' } },
+            { index: 1, type: 'content_block_stop' },
+          ]
+        : [
+            { output_index: 0, arguments: '{"x":1}' },
+            { item: { type: 'function_call', call_id: 'a', arguments: '{"x":1}' } },
+            { output_index: 1, arguments: '{"x":2}' },
+            { item: { type: 'function_call', call_id: 'b', arguments: '{"x":2}' } },
+          ],
+    );
+  },
+);
+
 test('a cut stream fails, and its last words have the dialect’s shape', () => {
   const stream = completionStream();
   stream.push(chunk({ delta: { content: 'a' } }));

@@ -164,37 +164,6 @@ function blocksOf(events: StreamedEvent[]): unknown[] {
 }
 
 describe('a stream', () => {
-  test('of parallel tool calls under one index, each with an id, as from Ollama, has a block for each', () => {
-    const pieces = [
-      { index: 0, id: 'a', function: { name: 'f', arguments: '{"x":' } },
-      { index: 0, function: { arguments: '1}' } },
-      { index: 0, id: 'b', function: { name: 'f', arguments: '{"x":' } },
-      { index: 0, function: { arguments: '2}' } },
-    ];
-    const block = (id: string) => ({ type: 'tool_use', id, name: 'f', input: {} });
-    const json = (text: string) => ({ type: 'input_json_delta', partial_json: text });
-    expect(
-      blocksOf(
-        eventsOf(
-          pieces.map((piece) => ({ tool_calls: [piece] })),
-          'tool_calls',
-        ),
-      ),
-    ).toEqual([
-      ...[
-        [0, block('a')],
-        [0, json('{"x":')],
-        [0, json('1}')],
-        [0, 'content_block_stop'],
-      ],
-      ...[
-        [1, block('b')],
-        [1, json('{"x":2}')],
-        [1, 'content_block_stop'],
-      ],
-    ]);
-  });
-
   test('has its events in order, with all counts and the cost before the last', () =>
     expect(eventsOf([{ content: '' }, { content: 'Hel' }, { content: 'lo' }])).toEqual([
       {

@@ -2,7 +2,6 @@
 // content block with its start, deltas and stop, then message_delta with the usage, and message_stop.
 import { ANTHROPIC_ERRORS, addDetails, type ChatReasoningDetail } from '@switchyard/contracts';
 import { UnusableAnswer } from '../../makers/unusable-answer.ts';
-import { CallNumbers } from '../call-numbers.ts';
 import {
   type ChatChunk,
   type ChatMessage,
@@ -40,10 +39,9 @@ export class MessageStream implements StreamTranslator {
   #open: OpenBlock | null = null;
   /** Index of the open block, or of the next one. */
   #index = 0;
-  readonly #numbers = new CallNumbers();
-  /** Numbers of the tool calls that have begun. */
+  /** Indexes of the tool calls that have begun. */
   readonly #calls = new Set<number>();
-  /** Calls that get their block when the open one ends, by number. */
+  /** Calls that get their block when the open one ends, by index. */
   readonly #waiting = new Map<number, WaitingCall>();
   #waitingChars = 0;
   #refused = false;
@@ -126,9 +124,8 @@ export class MessageStream implements StreamTranslator {
 
   /** The call whose block is open streams. Others wait, since the pieces of parallel calls may alternate. */
   #call(piece: ChatToolCallPiece): string {
-    const { id = '', function: called } = piece;
+    const { index: call = 0, id = '', function: called } = piece;
     const { name = '', arguments: json = '' } = called ?? {};
-    const call = this.#numbers.numberOf(piece);
     const open = this.#open?.type === 'tool_use' ? this.#open.call : null;
     if (open === call)
       return json === '' ? '' : this.#delta({ type: 'input_json_delta', partial_json: json });

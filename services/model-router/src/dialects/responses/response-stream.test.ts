@@ -103,17 +103,6 @@ test('reasoning, text and interleaved calls are items of their own, each begun a
   expect(JSON.parse(sealed)).toEqual([SIGNED]);
 });
 
-test('parallel calls under one index, each with an id, as from Ollama, are items of their own', () => {
-  const call = (id: string, text: string) =>
-    delta({ tool_calls: [{ index: 0, id, function: { name: 'f', arguments: text } }] });
-  const events = eventsOf([call('a', '{"x":1}'), call('b', '{"x":2}'), delta({}, 'tool_calls'), USAGE]);
-  const done = events.filter(({ type }) => type === 'response.output_item.done');
-  expect(done.map(({ item }) => item)).toMatchObject([
-    { type: 'function_call', call_id: 'a', arguments: '{"x":1}' },
-    { type: 'function_call', call_id: 'b', arguments: '{"x":2}' },
-  ]);
-});
-
 test('the pieces of a signed thought are one sealed detail', () => {
   const details = (detail: object) => delta({ reasoning_details: [{ index: 0, ...detail }] });
   const events = eventsOf([

@@ -8,7 +8,6 @@ import {
   responsesError,
   type ServiceError,
 } from '@switchyard/contracts';
-import { CallNumbers } from '../call-numbers.ts';
 import {
   type ChatChunk,
   type ChatMessage,
@@ -77,8 +76,7 @@ export class ResponseStream implements StreamTranslator {
   readonly #output: OutputItem[] = [];
   #items = 0;
   #open: OpenReasoning | OpenMessage | null = null;
-  readonly #numbers = new CallNumbers();
-  /** By number. */
+  /** By the index in chat. */
   readonly #calls = new Map<number, OpenCall>();
   #finishReason: string | null = null;
   #usage: ChatUsage | null = null;
@@ -196,9 +194,8 @@ export class ResponseStream implements StreamTranslator {
   }
 
   #callFunction(piece: ChatToolCallPiece): void {
-    const { id, function: called, extra_content: extra } = piece;
-    const number = this.#numbers.numberOf(piece);
-    const call = this.#calls.get(number) ?? this.#beginCall(number, id, called?.name ?? '');
+    const { index = 0, id, function: called, extra_content: extra } = piece;
+    const call = this.#calls.get(index) ?? this.#beginCall(index, id, called?.name ?? '');
     call.extra = extra ?? call.extra;
     const delta = called?.arguments ?? '';
     if (delta === '') return;
@@ -207,12 +204,12 @@ export class ResponseStream implements StreamTranslator {
     this.#emit('response.function_call_arguments.delta', { ...at, delta });
   }
 
-  #beginCall(number: number, id: string | undefined, name: string): OpenCall {
+  #beginCall(index: number, id: string | undefined, name: string): OpenCall {
     this.#endItem('completed');
     const place = this.#place('fc');
     const callId = id ?? place.id.replace(/^fc_/, 'call_');
     const call: OpenCall = { ...place, callId, name, arguments: '', extra: null };
-    this.#calls.set(number, call);
+    this.#calls.set(index, call);
     this.#emit('response.output_item.added', {
       output_index: call.index,
       item: this.#itemOf(call, 'in_progress'),

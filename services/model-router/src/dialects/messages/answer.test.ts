@@ -1,5 +1,5 @@
 // Tests the translation of answers and streams against the shapes of Anthropic's reference.
-import { messagesEvent } from '@switchyard/contracts';
+import { messagesEvent, messagesRequest } from '@switchyard/contracts';
 import { describe, expect, test } from 'vitest';
 import type { ChatChunk, ChatMessage } from '../chat-shapes.ts';
 import { type AnswerFrame, toMessage } from './answer.ts';
@@ -164,6 +164,26 @@ function blocksOf(events: StreamedEvent[]): unknown[] {
 }
 
 describe('a stream', () => {
+  test.each([undefined, ''])('of calls with the id %j has ids that the request may send back', (id) => {
+    const calls = [0, 1].map((index) => ({ index, ...(id === '' && { id }), function: { name: 'f' } }));
+    const events = eventsOf(
+      [{ tool_calls: [calls[0] ?? {}] }, { tool_calls: [calls[1] ?? {}] }],
+      'tool_calls',
+    );
+    const streamed = events.flatMap(({ content_block: block }) => block ?? []) as { id: string }[];
+    const whole = messageOf({ tool_calls: calls }, 'tool_calls').content;
+    for (const content of [streamed, whole]) {
+      messagesRequest.parse({
+        ...{ model: 'acme/chat-1', max_tokens: 1 },
+        messages: [
+          { role: 'user', content: 'Hi' },
+          { role: 'assistant', content },
+        ],
+      });
+      expect(new Set(content.map((block) => (block as { id?: unknown }).id)).size).toBe(2);
+    }
+  });
+
   test('has its events in order, with all counts and the cost before the last', () =>
     expect(eventsOf([{ content: '' }, { content: 'Hel' }, { content: 'lo' }])).toEqual([
       {

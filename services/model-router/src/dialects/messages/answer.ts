@@ -26,7 +26,7 @@ export function toMessage({ model, choices, usage }: ChatCompletion, frame: Answ
     content: [
       ...(frame.showsThinking ? thinkingOf(message) : []),
       ...textOf(message),
-      ...toolUsesOf(message),
+      ...toolUsesOf(message, frame),
     ],
     ...toStopReason(choice, frame.stopSequences, {
       calledTools: (message.tool_calls ?? []).length > 0,
@@ -45,13 +45,18 @@ function textOf({ content, refusal }: ChatMessage) {
   return text ? [{ type: 'text', text }] : [];
 }
 
-function toolUsesOf({ tool_calls: calls }: ChatMessage) {
-  return (calls ?? []).map(({ id, function: called }) => ({
+function toolUsesOf({ tool_calls: calls }: ChatMessage, frame: AnswerFrame) {
+  return (calls ?? []).map(({ id, function: called }, index) => ({
     type: 'tool_use',
-    id,
+    id: toolUseId(id, index, frame),
     name: called?.name,
     input: inputOf(called?.arguments),
   }));
+}
+
+/** A call needs an id for its result; some makers send none. */
+export function toolUseId(id: string | undefined, index: number, frame: AnswerFrame): string {
+  return id || `${frame.id.replace(/^msg_/, 'toolu_')}_${index}`;
 }
 
 /** A call that was cut at the output limit, or that the model wrote wrong, keeps its text for the caller to see. */

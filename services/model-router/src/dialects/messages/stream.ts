@@ -10,7 +10,7 @@ import {
   reasoningOf,
 } from '../chat-shapes.ts';
 import type { StreamTranslator } from '../dialect.ts';
-import type { AnswerFrame } from './answer.ts';
+import { type AnswerFrame, toolUseId } from './answer.ts';
 import { type ChatEnd, toStopReason } from './stop-reason.ts';
 import { sign } from './thoughts.ts';
 import { toUsage } from './usage.ts';
@@ -140,7 +140,8 @@ export class MessageStream implements StreamTranslator {
   #startCall(call: number, { id, name, json }: WaitingCall): string {
     this.#calls.add(call);
     this.#open = { type: 'tool_use', call };
-    const start = this.#startBlock({ type: 'tool_use', id, name, input: {} });
+    const ownId = toolUseId(id, call, this.#frame);
+    const start = this.#startBlock({ type: 'tool_use', id: ownId, name, input: {} });
     return json === '' ? start : start + this.#delta({ type: 'input_json_delta', partial_json: json });
   }
 

@@ -36,7 +36,7 @@ export function callItem(id: string, call: ChatToolCall, status: OutputStatus, n
     id,
     type: 'function_call',
     status,
-    call_id: call.id ?? id.replace(/^fc_/, 'call_'),
+    call_id: call.id || id.replace(/^fc_/, 'call_'),
     ...(names.get(name) ?? { name }),
     arguments: call.function?.arguments ?? '',
     ...(call.extra_content ? { extra_content: call.extra_content } : {}),

@@ -103,6 +103,26 @@ test('reasoning, text and interleaved calls are items of their own, each begun a
   expect(JSON.parse(sealed)).toEqual([SIGNED]);
 });
 
+test.each([undefined, ''])('calls with the id %j get ids that differ, streamed and whole', (id) => {
+  const calls = [0, 1].map((index) => ({ index, ...(id === '' && { id }), function: { name: 'f' } }));
+  const events = eventsOf([
+    ...calls.map((call) => delta({ tool_calls: [call] })),
+    delta({}, 'tool_calls'),
+    USAGE,
+  ]);
+  const { response } = events.at(-1) as unknown as { response: { output: { call_id: string }[] } };
+  const { usage } = USAGE as Required<ChatChunk>;
+  const { output: whole } = translateResponse(
+    { model: 'a/b', input: 'Hi' },
+    { requestId: 'req_7', receivedAt: 0 },
+  ).answer({
+    ...{ model: 'a/b', choices: [{ message: { tool_calls: calls } }] },
+    usage: usage as NonNullable<typeof usage>,
+  }) as typeof response;
+  for (const output of [response.output, whole])
+    expect(output.map(({ call_id: callId }) => callId)).toEqual(['call_7_0', 'call_7_1']);
+});
+
 test('the pieces of a signed thought are one sealed detail', () => {
   const details = (detail: object) => delta({ reasoning_details: [{ index: 0, ...detail }] });
   const events = eventsOf([

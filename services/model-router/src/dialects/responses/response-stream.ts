@@ -207,7 +207,7 @@ export class ResponseStream implements StreamTranslator {
   #beginCall(index: number, id: string | undefined, name: string): OpenCall {
     this.#endItem('completed');
     const place = this.#place('fc');
-    const callId = id ?? place.id.replace(/^fc_/, 'call_');
+    const callId = id || place.id.replace(/^fc_/, 'call_');
     const call: OpenCall = { ...place, callId, name, arguments: '', extra: null };
     this.#calls.set(index, call);
     this.#emit('response.output_item.added', {

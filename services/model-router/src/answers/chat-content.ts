@@ -38,8 +38,8 @@ const FRAME = new Set(['role', 'id', 'name']);
  * Finish reasons that make an empty answer valid. A refusal is final, so no other model is tried. At `length`, the
  * caller's limit was too small for any text; at `stop`, the answer may begin with one of the caller's stop sequences.
  */
-const REFUSALS = new Set(['content_filter', 'refusal', 'safety']);
-const LIMITS = new Set(['length', 'max_tokens']);
+export const REFUSAL_REASONS: ReadonlySet<unknown> = new Set(['content_filter', 'refusal', 'safety']);
+export const LIMIT_REASONS: ReadonlySet<unknown> = new Set(['length', 'max_tokens']);
 
 /** The choices of a completion or chunk; empty when there are none. */
 export function choicesOf(chunk: unknown): ChatChoice[] {
@@ -86,9 +86,9 @@ export type EmptyAnswer = 'refusal' | 'limit' | 'nothing';
  */
 export function emptyAnswer(finishReason: unknown, stop?: unknown): EmptyAnswer {
   if (typeof finishReason !== 'string') return 'nothing';
-  if (REFUSALS.has(finishReason)) return 'refusal';
+  if (REFUSAL_REASONS.has(finishReason)) return 'refusal';
   if (finishReason === 'stop' && isSomething(stop)) return 'limit';
-  return LIMITS.has(finishReason) ? 'limit' : 'nothing';
+  return LIMIT_REASONS.has(finishReason) ? 'limit' : 'nothing';
 }
 
 function isSomething(value: unknown): boolean {

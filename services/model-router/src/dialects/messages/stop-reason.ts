@@ -1,4 +1,5 @@
 // Converts the end of a chat answer to a stop reason of the Messages API.
+import { LIMIT_REASONS, REFUSAL_REASONS } from '../../answers/chat-content.ts';
 import type { ChatCompletion } from '../chat-shapes.ts';
 
 /** How a chat answer ended. */
@@ -21,16 +22,7 @@ function reasonOf(
   reason: string | null | undefined,
   { calledTools, refused }: { calledTools: boolean; refused: boolean },
 ): StopReason {
-  switch (reason) {
-    case 'length':
-    case 'max_tokens':
-      return 'max_tokens';
-    case 'content_filter':
-    case 'refusal':
-    case 'safety':
-      return 'refusal';
-    default:
-      if (refused) return 'refusal';
-      return calledTools ? 'tool_use' : 'end_turn';
-  }
+  if (LIMIT_REASONS.has(reason)) return 'max_tokens';
+  if (REFUSAL_REASONS.has(reason) || refused) return 'refusal';
+  return calledTools ? 'tool_use' : 'end_turn';
 }

@@ -1,5 +1,6 @@
 // The `response` object: what was asked for, the state of the answer, and its output items.
 import type { ResponsesRequest, ResponsesUsage, ServiceError } from '@switchyard/contracts';
+import { LIMIT_REASONS, REFUSAL_REASONS } from '../../answers/chat-content.ts';
 import type { ChatUsage } from '../chat-shapes.ts';
 import type { DialectCall } from '../dialect.ts';
 import type { OutputItem } from './output-items.ts';
@@ -46,14 +47,11 @@ export function responseObject(request: ResponsesRequest, call: DialectCall, sta
 
 /** How an answer with this finish reason ended. */
 export function endOf(finishReason: string | null): Pick<ResponseState, 'status' | 'incomplete_details'> {
-  switch (finishReason) {
-    case 'length':
-      return { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } };
-    case 'content_filter':
-      return { status: 'incomplete', incomplete_details: { reason: 'content_filter' } };
-    default:
-      return { status: 'completed' };
-  }
+  if (LIMIT_REASONS.has(finishReason))
+    return { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } };
+  if (REFUSAL_REASONS.has(finishReason))
+    return { status: 'incomplete', incomplete_details: { reason: 'content_filter' } };
+  return { status: 'completed' };
 }
 
 /** A response whose stream failed after it had begun. */

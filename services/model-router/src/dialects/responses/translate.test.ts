@@ -211,6 +211,9 @@ describe('an answer', () => {
   test.each([
     ['length', 'max_output_tokens'],
     ['content_filter', 'content_filter'],
+    ['max_tokens', 'max_output_tokens'],
+    ['safety', 'content_filter'],
+    ['refusal', 'content_filter'],
   ])('that ended by %s is incomplete for %s', (finish, reason) => {
     expect(answer({ content: 'Hi' }, finish)).toMatchObject({
       status: 'incomplete',

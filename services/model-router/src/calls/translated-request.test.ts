@@ -49,6 +49,17 @@ describe.each(Object.keys(BODIES) as (keyof typeof BODIES)[])('a request in the 
     });
   });
 
+  test('reads the text in an answer whose content is a list of parts', () => {
+    const content = [
+      { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] },
+      { type: 'text', text: 'Hel' },
+      { type: 'text', text: 'lo' },
+    ];
+    const choices = [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }];
+    const { body } = request().finish(model, bytes({ choices }), upstream);
+    expect(body.toString('utf8')).toContain('"text":"Hello"');
+  });
+
   test('gives a maker no field that changes its price', () => {
     const asked = request({ provider_options: { service_tier: 'priority' } });
     const refusal = asked.refusalOf(model);

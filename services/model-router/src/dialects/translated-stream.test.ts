@@ -22,7 +22,8 @@ function completionStream(): TranslatedStream {
 
 /** A stream in a dialect that reads the usage of chat's chunks. */
 function streamIn(dialect: 'messages' | 'responses'): TranslatedStream {
-  const body = { model: model.id, max_tokens: 9, messages: [], input: 'Hi', stream: true };
+  const thinking = { type: 'enabled', budget_tokens: 5 }; // so that Messages shows it
+  const body = { model: model.id, max_tokens: 9, messages: [], input: 'Hi', stream: true, thinking };
   const translation = (TRANSLATIONS[dialect] as Translate)(body, { requestId: 'req_1', receivedAt: 0 });
   const request = Buffer.from(JSON.stringify(translation.chat));
   return new TranslatedStream(new SseAnswer(model, { request, includeUsage: false }), translation.stream());
@@ -133,6 +134,45 @@ test.each([
     );
   },
 );
+
+/** The text and the thinking that a client reads in a stream. */
+function readIn(events: { type?: string; [name: string]: unknown }[]): { text: string; thinking: string } {
+  const read = { text: '', thinking: '' };
+  for (const { type, delta, choices } of events) {
+    if (type === 'response.output_text.delta') read.text += delta;
+    if (type === 'response.reasoning_summary_text.delta') read.thinking += delta;
+    const { text = '', thinking = '' } = (type === 'content_block_delta' ? delta : {}) as Partial<
+      typeof read
+    >;
+    read.text += text + ((choices as { text: string }[] | undefined)?.[0]?.text ?? '');
+    read.thinking += thinking;
+  }
+  return read;
+}
+
+test.each([
+  ['messages', 'Hm. So.'],
+  ['responses', 'Hm. So.'],
+  ['completions', ''],
+] as const)('a list of parts, as from Mistral, is text and thinking: %s', (dialect, thinking) => {
+  const stream = dialect === 'completions' ? completionStream() : streamIn(dialect);
+  const contents = [
+    [{ type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] }],
+    [{ type: 'thinking', thinking: ' So.' }],
+    [
+      { type: 'text', text: 'Hel' },
+      { type: 'reference', reference_ids: [1] },
+    ],
+    'lo',
+  ];
+  const pushed = contents.map((content) => stream.push(chunk({ delta: { content } })));
+  stream.push(Buffer.concat([chunk({ delta: {}, finish_reason: 'stop' }), DONE]));
+  const text = [...pushed, stream.finish().last].join('');
+  const events = [...text.matchAll(/^data: (\{.*)$/gm)].map(
+    ([, json]) => JSON.parse(json ?? '') as { type?: string },
+  );
+  expect(readIn(events)).toEqual({ text: 'Hello', thinking });
+});
 
 test('a cut stream fails, and its last words have the dialect’s shape', () => {
   const stream = completionStream();

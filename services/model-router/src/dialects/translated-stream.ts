@@ -4,6 +4,7 @@ import { dataOf, EVENT_END } from '../answers/sse-events.ts';
 import type { StreamEnd, StreamedAnswer } from '../answers/streamed-answer.ts';
 import type { ChatChunk } from './chat-shapes.ts';
 import type { StreamTranslator } from './dialect.ts';
+import { withFlatContent } from './flat-content.ts';
 
 export class TranslatedStream implements StreamedAnswer {
   readonly #chat: StreamedAnswer;
@@ -57,7 +58,8 @@ export class TranslatedStream implements StreamedAnswer {
       const data = dataOf(event);
       if (data === null)
         events += `${event}\n\n`; // a comment keeps the connection alive
-      else if (data.trim() !== '[DONE]') events += this.#translator.push(JSON.parse(data) as ChatChunk);
+      else if (data.trim() !== '[DONE]')
+        events += this.#translator.push(withFlatContent(JSON.parse(data) as ChatChunk));
     }
     return events;
   }

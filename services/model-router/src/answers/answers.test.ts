@@ -660,8 +660,14 @@ describe('a streamed answer', () => {
     expect(cost).toBe('0.00001485');
   });
 
-  test('with a finish reason but no [DONE] is complete, and ends in [DONE]', () => {
-    expect(pass(`${chunk('a')}\n\n${finished}\n\n`, 1000).text.endsWith('data: [DONE]\n\n')).toBe(true);
+  const second = chunk('b').replace('"index":0', '"index":1');
+
+  test.each([
+    ['one choice', [chunk('a'), finished]],
+    ['two choices', [chunk('a'), second, finished, finished.replace('"index":0', '"index":1')]],
+    ['a chunk after the end', [chunk('a'), finished, chunk('')]],
+  ])('with a finish reason but no [DONE] is complete, and ends in [DONE]: %s', (_what, events) => {
+    expect(pass(`${events.join('\n\n')}\n\n`, 1000).text.endsWith('data: [DONE]\n\n')).toBe(true);
   });
 
   test.each(['data: [DONE]', 'data: [DONE]\n', 'data:[DONE]\r\n'])(
@@ -730,6 +736,7 @@ describe('a streamed answer', () => {
   test.each([
     ['is cut', `${chunk('a')}\n\n${chunk('b').slice(0, 40)}`],
     ['is cut between events', `${chunk('a')}\n\n`],
+    ['is cut after the end of one of two choices', `${chunk('a')}\n\n${finished}\n\n${second}\n\n`],
     ['is empty', ''],
     ['ends before it begins', 'data: [DONE]\n\n'],
     ['is no event stream', '<html>busy</html>\n\n'],

@@ -31,7 +31,9 @@ export class SseAnswer extends EventStream {
   readonly #request: Buffer;
   /** The caller asked for OpenAI's extra usage chunk. Otherwise the usage goes into the last chunk. */
   readonly #includeUsage: boolean;
-  #begun = false;
+  /** Indexes of the choices with content, and of those with a finish reason. */
+  readonly #speaking = new Set<unknown>();
+  readonly #finished = new Set<unknown>();
   #finishReason: string | null = null;
   /** `"model":"…"` as this upstream writes it; known from the first event with a model. */
   #modelAsWritten: string | null = null;
@@ -49,12 +51,12 @@ export class SseAnswer extends EventStream {
   }
 
   protected override get begun(): boolean {
-    return this.#begun;
+    return this.#speaking.size > 0;
   }
 
   /** Some makers send no `[DONE]`. */
   protected override get isWhole(): boolean {
-    return this.ended || this.#finishReason !== null;
+    return this.ended || (this.#finished.size > 0 && this.#speaking.isSubsetOf(this.#finished));
   }
 
   protected override named(events: string): string {
@@ -81,10 +83,12 @@ export class SseAnswer extends EventStream {
     const choices = choicesOf(chunk);
     let isFinished = false;
     for (const choice of choices) {
-      if (!this.#begun) this.#begun = hasContent(choice);
+      const { index = 0 } = choice;
+      if (!this.#speaking.has(index) && hasContent(choice)) this.#speaking.add(index);
       this.contentBytes += contentLength(choice);
       if (typeof choice.finish_reason !== 'string' || choice.finish_reason === '') continue;
       this.#finishReason = choice.finish_reason;
+      this.#finished.add(index);
       isFinished = true;
     }
     const usage = usageOf(chunk, choices);
@@ -103,7 +107,7 @@ export class SseAnswer extends EventStream {
   }
 
   protected emptiness(): EmptyAnswer | null {
-    return this.#begun ? null : emptyAnswer(this.#finishReason, readRequest(this.#request).stop);
+    return this.begun ? null : emptyAnswer(this.#finishReason, readRequest(this.#request).stop);
   }
 
   protected counted(): ReturnType<EventStream['counted']> {

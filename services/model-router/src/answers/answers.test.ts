@@ -473,6 +473,17 @@ describe('a streamed answer', () => {
     );
   });
 
+  test.each(['data:', 'data: '])('with empty data to keep it alive (%j) is read past it', (empty) => {
+    const { text, cost } = pass(
+      `${[chunk('a'), empty, chunk('b'), finished, usage, 'data: [DONE]'].join('\n\n')}\n\n`,
+      40,
+    );
+    expect(cost).toBe('0.00001485');
+    const [first, kept, then] = eventsOf(text);
+    expect([first, then].map((event) => /"content":"(.)"/.exec(event ?? '')?.[1])).toEqual(['a', 'b']);
+    expect(kept).toBe(':'); // OpenAI's client fails on empty data
+  });
+
   test('with 16 MB in one event is scanned once, not again for each chunk', () => {
     const { text } = pass(
       `${[chunk('a'.repeat(16 * 1024 * 1024)), finished, usage, 'data: [DONE]'].join('\n\n')}\n\n`,

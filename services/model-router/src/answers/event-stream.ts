@@ -7,7 +7,7 @@ import { estimateTokens } from '@switchyard/spending';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
 import { FREE, type Price, priceTokens, type TokenUsage } from '../spending/pricing.ts';
 import type { EmptyAnswer } from './chat-content.ts';
-import { dataOf, EVENT_END } from './sse-events.ts';
+import { dataOf, EVENT_END, withoutEmptyData } from './sse-events.ts';
 import type { StreamEnd, StreamedAnswer } from './streamed-answer.ts';
 import { WholeEvents } from './whole-events.ts';
 
@@ -147,7 +147,9 @@ export abstract class EventStream implements StreamedAnswer {
     for (const event of events.split(EVENT_END)) {
       const data = dataOf(event);
       if (data === null) {
-        if (event.trim() !== '') out += `${event}\n\n`; // a comment keeps the connection alive
+        const comment = withoutEmptyData(event); // keeps the connection alive
+        if (comment !== event) isUnchanged = false;
+        if (event.trim() !== '') out += `${comment}\n\n`;
         continue;
       }
       this.#hasEvents = true;

@@ -18,11 +18,21 @@ export interface Chunk {
   x_groq?: { error?: unknown; usage?: unknown } | null;
 }
 
-/** The data of an event; null for an event without data, such as a comment, a name or a retry time. */
+/** The data of an event; null for an event without data, such as a comment, a name, a retry time or empty data. */
 export function dataOf(event: string): string | null {
+  const data = joinedData(event);
+  return data.trim() === '' ? null : data;
+}
+
+function joinedData(event: string): string {
   if (event.startsWith('data:') && !event.includes('\n')) return event.slice('data:'.length);
   const lines = event.split(/\r?\n/).filter((line) => line.startsWith('data:'));
-  return lines.length === 0 ? null : lines.map((line) => line.slice('data:'.length)).join('\n');
+  return lines.map((line) => line.slice('data:'.length)).join('\n');
+}
+
+/** An event without data as a comment: clients, such as OpenAI's, parse empty data as JSON and fail. */
+export function withoutEmptyData(event: string): string {
+  return event.replaceAll(/^data:[ \t]*$/gm, ':');
 }
 
 /** The JSON of an event, whose strings are latin1. @throws UnusableAnswer */

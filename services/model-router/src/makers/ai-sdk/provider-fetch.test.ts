@@ -136,6 +136,25 @@ test('an abort closes the socket of the maker, before its answer and in the midd
   }
 });
 
+test('an answer that does not end is refused at its limit, and its connection closed', async () => {
+  const closed = Promise.withResolvers<void>();
+  const fetch = fetchWith({});
+  answer = async (response) => {
+    response.on('close', closed.resolve);
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const chunk = Buffer.alloc(1024 * 1024, '[');
+    while (!response.destroyed) if (!response.write(chunk)) await once(response, 'drain').catch(() => {});
+  };
+  const { body } = await fetch(origin, post('{}'));
+  let bytes = 0;
+  const read = async () => {
+    for await (const chunk of body ?? []) bytes += chunk.length;
+  };
+  await expect(read()).rejects.toThrow('the answer is over 268435456 bytes');
+  expect(bytes).toBeGreaterThan(267_000_000);
+  await closed.promise;
+});
+
 test('a dry run isn’t sent', async () => {
   const response = await fetchWith({})(origin, { ...post('{}'), headers: { [DRY_RUN]: 'true' } });
   expect(response.status).toBe(200);

@@ -11,6 +11,9 @@ import type { MemberPlaces } from './declaration.ts';
 /** Marks a call that is not sent: the provider package only reports what it would ignore (chat/settings.ts). */
 export const DRY_RUN = 'x-switchyard-dry-run';
 
+/** Maximum size of an answer in one piece as it arrives. A vector may have five times as many bytes as in our answer. */
+const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
+
 /** Members for the top level of the maker's body: JSON text by name, as the caller wrote it. */
 export type WireMembers = ReadonlyMap<string, string>;
 
@@ -55,9 +58,25 @@ export function providerFetch(options: ProviderFetchOptions): typeof globalThis.
             redirect: 'manual',
           }),
     );
-    return options.look?.(response as unknown as Response) ?? response;
+    const answer = withLimit(response as unknown as Response);
+    return options.look?.(answer) ?? answer;
   };
   return fetch as unknown as typeof globalThis.fetch; // undici has its own types for the same standard
+}
+
+/** Provider packages read any answer to its end. A stream is passed on while it arrives. */
+function withLimit(response: Response): Response {
+  if (response.body === null || response.headers.get('content-type')?.startsWith('text/event-stream'))
+    return response;
+  let bytes = 0;
+  const counting = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      bytes += chunk.length;
+      if (bytes > ANSWER_BYTES_MAX) throw new Error(`the answer is over ${ANSWER_BYTES_MAX} bytes`);
+      controller.enqueue(chunk);
+    },
+  });
+  return new Response(response.body.pipeThrough(counting), response);
 }
 
 interface Sent {

@@ -86,7 +86,7 @@ const TEXTS: readonly Tool[] = [
     async run(input, api) {
       const { choices, usage, ...answer } = await api.json('POST', '/v1/chat/completions', input);
       const { message, finish_reason } = choices[0];
-      const text: string = message.content ?? '';
+      const text = textOf(message);
       return { result: { model: answer.model, text, finish_reason, usage }, text };
     },
   }),
@@ -111,6 +111,17 @@ const TEXTS: readonly Tool[] = [
     run: async (input, api) => ({ result: await api.json('POST', '/v1/decisions', input) }),
   }),
 ];
+
+/** The text or the refusal in a message; an upstream may send its text in parts. */
+function textOf({ content, refusal }: Said): string {
+  const text = Array.isArray(content) ? content.map((part) => part.text ?? '').join('') : content;
+  return text || refusal || '';
+}
+
+interface Said {
+  readonly content?: string | { readonly text?: string }[] | null;
+  readonly refusal?: string | null;
+}
 
 const MEDIA: readonly Tool[] = [
   tool({

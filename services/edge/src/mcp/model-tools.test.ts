@@ -1,0 +1,59 @@
+// The chat tool with answers of a fake router: what a model says reaches the agent in whatever member it is.
+import { serve } from '@switchyard/bus';
+import { modelCallSubject } from '@switchyard/contracts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+
+let edge: TestEdge;
+let key: string;
+let message: object = {};
+
+beforeAll(async () => {
+  edge = await startTestEdge();
+  key = await edge.addKey();
+  const router = await serve(edge.bus, { name: 'model-router', version: '0.0.1', description: 'of a test' });
+  router.stream(modelCallSubject('language'), async (call) => {
+    for await (const _piece of call.body());
+    call.setHead({ status: 200, content_type: 'application/json' });
+    const choices = [{ index: 0, message, finish_reason: 'stop' }];
+    call.end({ cost: '0.5' }, Buffer.from(JSON.stringify({ model: 'acme/chat-1', choices, usage: {} })));
+  });
+});
+afterAll(() => edge?.stop());
+
+/** The text that the tool returns. */
+async function chat(): Promise<unknown> {
+  const messages = [{ role: 'user', content: 'Hello' }];
+  const params = { name: 'chat', arguments: { model: 'acme/chat-1', messages } };
+  const answer = await fetch(`${edge.url}/mcp`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+  });
+  const [, data = ''] = /^data: (.*)$/m.exec(await answer.text()) ?? [];
+  const { result } = JSON.parse(data) as { result: { content: { text: string }[] } };
+  return result.content[0]?.text;
+}
+
+test.each([
+  ['a text', { content: 'Hi.' }, 'Hi.'],
+  ['a refusal', { content: null, refusal: 'I will not.' }, 'I will not.'],
+  [
+    'parts, as from Mistral',
+    {
+      content: [
+        { type: 'thinking', thinking: [] },
+        { type: 'text', text: 'Hi.' },
+      ],
+    },
+    'Hi.',
+  ],
+  ['nothing', { content: null }, ''],
+])('chat returns %s', async (_what, said, text) => {
+  message = { role: 'assistant', ...said };
+  expect(await chat()).toBe(text);
+});

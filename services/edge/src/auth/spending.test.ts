@@ -1,3 +1,4 @@
+import type { Mirror } from '@switchyard/bus';
 import {
   type KeyRecord,
   keyRecordKey,
@@ -14,16 +15,33 @@ const limit = { amount: 1, interval: 'day' as const };
 const maker = { id: newKeyId({ id: '', limit: null }), org: org.id, limit: null, limits } as KeyRecord;
 const key = { id: newKeyId(maker), org: org.id, limit: null } as KeyRecord;
 
+const spendingOf = (
+  orgs: Pick<Mirror<OrgRecord>, 'peek' | 'lookup'>,
+  makers: KeyRecord[] = [],
+  fresh = true,
+) =>
+  new Spending({
+    keys: {
+      fresh,
+      peek: (at: string) => makers.find(({ org, id }) => keyRecordKey(org, id) === at) ?? null,
+    },
+    orgs,
+  });
+
 test.each([
   ['whose maker has rate limits only is not limited', [maker], true, false],
   ['whose maker has a spending limit is limited', [{ ...maker, limit }], true, true],
   ['whose maker was revoked is limited', [], true, true],
   ['is limited while its makers may have changed unnoticed', [maker], false, true],
-])('a key %s', (_, makers, fresh, limited) => {
-  const peek = (at: string) => makers.find(({ org, id }) => keyRecordKey(org, id) === at) ?? null;
-  const spending = new Spending({
-    keys: { fresh, peek },
-    orgs: { peek: () => org, lookup: () => org },
-  });
-  expect(spending.isLimited(key)).toBe(limited);
+])('a key %s', async (_, makers, fresh, limited) => {
+  const spending = spendingOf({ peek: () => org, lookup: () => org }, makers, fresh);
+  expect(await spending.isLimited(key)).toBe(limited);
+});
+
+test.each([
+  ['is prepaid by now', async () => ({ ...org, billing: 'prepaid' as const })],
+  ['has a monthly limit by now', async () => ({ ...org, monthly_limit: 1 })],
+  ['cannot be read', () => Promise.reject(new Error('no answer'))],
+])('a key is limited when its org %s, and memory does not know', async (_, lookup) => {
+  expect(await spendingOf({ peek: () => org, lookup }).isLimited(maker)).toBe(true);
 });

@@ -34,7 +34,7 @@ export function requireModels(key: KeyRecord, models: readonly string[]): void {
 
 interface SpendingDeps {
   readonly keys: Pick<Mirror<KeyRecord>, 'fresh' | 'peek'>;
-  readonly orgs: Pick<Mirror<OrgRecord>, 'peek' | 'lookup'>;
+  readonly orgs: Pick<Mirror<OrgRecord>, 'lookup'>;
 }
 
 export class Spending {
@@ -56,16 +56,16 @@ export class Spending {
   ): Promise<ChargedCall> {
     return {
       ...{ request_id: id, org: key.org, key_id: key.id, received_at: now },
-      ...(this.isLimited(key) ? { limited: true } : {}),
+      ...((await this.isLimited(key)) ? { limited: true } : {}),
       ...(await this.markupOf(key)),
       ...caller,
     };
   }
 
   /** Whether a limit of the org, the key or a key above it counts the key's spending; true when unknown. */
-  isLimited(key: KeyRecord): boolean {
+  async isLimited(key: KeyRecord): Promise<boolean> {
     if (key.limit || makersOf(key.id).some((id) => this.#mayBeLimited(key.org, id))) return true;
-    const org = this.#deps.orgs.peek(key.org);
+    const org = await this.#orgOf(key);
     return org === null || org.billing === 'prepaid' || org.monthly_limit !== null;
   }
 
@@ -80,10 +80,15 @@ export class Spending {
    * The mark-up of the org, as a member of requests on the bus.
    * @throws ServiceError `service_unavailable` when it is not known: a call without it would cost too little
    */
-  async markupOf({ org: id }: Pick<KeyRecord, 'org'>): Promise<Markup> {
-    const org = await Promise.try(() => this.#deps.orgs.lookup(id)).catch(() => null);
+  async markupOf(key: Pick<KeyRecord, 'org'>): Promise<Markup> {
+    const org = await this.#orgOf(key);
     if (org !== null) return toMarkup(org.markup_percent);
     const message = 'The prices of your org cannot be read at the moment. Retry later.';
     throw new ServiceError('service_unavailable', message, { retryAfterS: 1 });
+  }
+
+  /** From memory while that is up to date, else from the bucket. Null when it is unknown. */
+  #orgOf({ org }: Pick<KeyRecord, 'org'>): Promise<OrgRecord | null> {
+    return Promise.try(() => this.#deps.orgs.lookup(org)).catch(() => null);
   }
 }

@@ -71,7 +71,7 @@ export function computerCreationRoutes(deps: ComputerCreationRoutesDeps): Route[
         requireComputers(enabled);
         const metadata = joinTags(body.metadata ?? {}, caller?.tags, 'metadata');
         const asked = {
-          ...{ org: key.org, key_id: key.id, limited: spending.isLimited(key) },
+          ...{ org: key.org, key_id: key.id, limited: await spending.isLimited(key) },
           ...(await spending.markupOf(key)),
           body: { ...body, metadata },
         };

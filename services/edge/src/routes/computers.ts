@@ -122,12 +122,12 @@ function lifecycleRoute(
     async ({ key, params: { id }, requestId }) => {
       const host = await findHost(key.org, id);
       // Never `limited: false`: minutes are charged to the key that created the computer, which may be limited.
-      const limited = spending.isLimited(key) ? { limited: true } : {};
+      const limited = verb === 'start' && (await spending.isLimited(key)) ? { limited: true } : {};
       return requestHost(
         bus,
         host,
         verb,
-        { id, org: key.org, ...(verb === 'start' ? limited : {}) },
+        { id, org: key.org, ...limited },
         { timeoutMs: TIMEOUT_MS[verb], requestId },
       );
     },

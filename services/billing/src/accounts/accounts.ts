@@ -17,7 +17,7 @@ import { ALL_OF_TIME, windowOf } from './windows.ts';
 interface AccountsDeps extends Pick<PartitionDeps, 'store' | 'progress' | 'clock'> {
   /** All partitions that may hold aggregates of an org. */
   readonly partitions: readonly string[];
-  readonly records: Pick<AccountRecords, 'orgRecord' | 'keyRecord' | 'keysCaughtUp'>;
+  readonly records: Pick<AccountRecords, 'orgRecord' | 'keyRecord' | 'require'>;
 }
 
 /** The terms that a budget was built from, as text. When the text changes, the budget is rebuilt. */
@@ -65,24 +65,24 @@ export class Accounts {
   /**
    * The limits that apply to a call of this key, from the key's first call on: of its org, of the key itself and of the
    * keys above it. An empty list means unlimited.
-   * @throws ServiceError `service_unavailable` when the sums are not whole in time, or the key is unknown and the store
-   * of keys is unavailable
+   * @throws ServiceError `service_unavailable` when the sums are not whole in time, or the limits may be missing or
+   * outdated in memory
    */
   async limitsOf(org: string, keyId: string): Promise<Limit[]> {
-    const { orgRecord, keyRecord, keysCaughtUp } = this.#deps.records;
+    const { records } = this.#deps;
+    const makers = makersOf(keyId);
+    await records.require(org, [keyId, ...makers]);
     const limits: Limit[] = [];
-    const record = orgRecord(org);
+    const record = records.orgRecord(org);
     const orgTerms =
       record?.billing === 'prepaid' ? this.#prepaid(org) : this.#terms(limitOfOrg(record), 'the org');
     if (orgTerms) limits.push(await this.#limit(org, org, orgTerms));
-    const makers = makersOf(keyId);
-    if ([keyId, ...makers].some((id) => !keyRecord(org, id))) await keysCaughtUp();
     for (const id of makers) {
-      const key = keyRecord(org, id);
+      const key = records.keyRecord(org, id);
       const terms = key ? this.#terms(limitOfKey(key), `the key ${id} above this API key`) : REVOKED;
       if (terms) limits.push(await this.#limit(org, `${org}/${id}`, terms));
     }
-    const keyTerms = this.#terms(limitOfKey(keyRecord(org, keyId)), 'this API key');
+    const keyTerms = this.#terms(limitOfKey(records.keyRecord(org, keyId)), 'this API key');
     if (keyTerms) limits.push(await this.#limit(org, `${org}/${keyId}`, keyTerms));
     return limits;
   }

@@ -19,7 +19,7 @@ const RECHECK_MS = 500;
 
 interface OpenAccountsDeps
   extends Pick<PartitionDeps, 'bus' | 'store' | 'partition' | 'progress' | 'clock' | 'logger'> {
-  readonly records: Pick<AccountRecords, 'orgRecord' | 'keyRecord' | 'keysCaughtUp'>;
+  readonly records: Pick<AccountRecords, 'orgRecord' | 'keyRecord' | 'require'>;
 }
 
 interface OpenedAccounts {

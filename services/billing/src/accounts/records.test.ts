@@ -1,8 +1,14 @@
-// Account records on a real nats-server that answers too late.
+// Account records on a real nats-server that answers too late, or whose watches deliver nothing.
 import { type Bus, connectBus, openBucket } from '@switchyard/bus';
-import { makeLogger } from '@switchyard/service';
+import { keyRecordKey } from '@switchyard/contracts';
+import { makeLogger, systemClock } from '@switchyard/service';
 import { startNats, type TestServer } from '@switchyard/testing';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { keyRecord } from '../fixtures/key-record.ts';
+import { orgRecord } from '../fixtures/org-record.ts';
+import { Progress } from '../progress.ts';
+import type { Store } from '../store/store.ts';
+import { Accounts } from './accounts.ts';
 import { openRecords } from './records.ts';
 
 const logger = makeLogger('records-test', 'silent');
@@ -47,3 +53,34 @@ test('records that open too late are closed, and no watch remains', async () => 
   records.close();
   await expect.poll(watches, { timeout: 20_000 }).toBe(0);
 }, 60_000);
+
+test.each(['keys', 'orgs'] as const)(
+  'while the watch of %s delivers nothing, a call whose limits may be missing is refused, until the watch is restarted',
+  async (bucket) => {
+    const org = `org_without_${bucket}`;
+    const [orgs, keys] = await Promise.all([openBucket(bus, 'orgs'), openBucket(bus, 'keys')]);
+    const records = await openRecords(bus);
+    const store = {} as Store; // not read: these records have no limit, or are not known
+    const accounts = new Accounts({
+      ...{ records, store, progress: new Progress(), clock: systemClock, partitions: ['p0'] },
+    });
+    for await (const { name } of bus.jsm.consumers.list(`KV_${bucket}`))
+      await bus.jsm.consumers.delete(`KV_${bucket}`, name);
+    await orgs.put(org, orgRecord(org, { billing: 'postpaid', monthly_limit: null }));
+    await keys.put(keyRecordKey(org, 'key_1'), keyRecord('key_1', org, null));
+    await expect(accounts.limitsOf(org, 'key_1')).rejects.toMatchObject({
+      ...{ code: 'service_unavailable', retryAfterS: 1 },
+    });
+    expect(await vi.waitFor(() => accounts.limitsOf(org, 'key_1'), { timeout: 30_000 })).toEqual([]);
+    expect(records.keyRecord(org, 'key_1')).not.toBeNull();
+    expect(records.orgRecord(org)).not.toBeNull();
+    records.close();
+  },
+  60_000,
+);
+
+test('an org and a key without a record have no limit, while nobody ticks', async () => {
+  const records = await openRecords(bus);
+  await expect(records.require('org_none', ['key_none'])).resolves.toBeUndefined();
+  records.close();
+});

@@ -7,25 +7,29 @@ import {
   keyRecordKey,
   type OrgRecord,
   placementKey,
+  ServiceError,
 } from '@switchyard/contracts';
 import { withTimeout } from '@switchyard/service';
 
 /** Time limit for reading all records: a watch whose link was cut may never end. */
 const OPEN_MS_MAX = 30_000;
-/** A write arrives within a millisecond or two. This bounds the wait of a call when the watch is cut. */
-const CAUGHT_UP_MS_MAX = 1_000;
+/** A write arrives within a millisecond or two; a silent watch is restarted within half a second after it is noticed. */
+const CAUGHT_UP_MS_MAX = 2_000;
 
 export interface AccountRecords {
-  /** The bucket itself; the copy in memory may lag for a moment. */
+  /** The buckets themselves; the copies in memory may lag for a moment. */
   readonly orgs: Bucket<OrgRecord>;
-  /** Null for an org that has no record. */
+  readonly keys: Bucket<KeyRecord>;
+  /** Null for an org that has no record, or was created a moment ago. */
   orgRecord(org: string): OrgRecord | null;
   /** Null for a key that was deleted or created a moment ago. */
   keyRecord(org: string, keyId: string): KeyRecord | null;
   /**
-   * Resolves when memory has every key that existed at the time of the call. @throws ServiceError `service_unavailable`
+   * Resolves when memory has the records of an org and of keys, or they do not exist. Waits when one is missing, or when
+   * memory may be stale.
+   * @throws ServiceError `service_unavailable` when memory does not catch up: a limit may be missing or outdated
    */
-  keysCaughtUp(): Promise<unknown>;
+  require(org: string, keyIds: readonly string[]): Promise<void>;
   /** Null: control placed no such computer. @throws ServiceError `service_unavailable` */
   placement(org: string, computer: string): ComputerPlacement | null | Promise<ComputerPlacement | null>;
   close(): void;
@@ -46,21 +50,25 @@ async function open(bus: Bus): Promise<AccountRecords> {
   const close = () => {
     for (const mirror of opened) mirror.close();
   };
-  const open = async <V>(bucket: Bucket<V>): Promise<Mirror<V>> => {
-    const mirror = await mirrorBucket(bus, bucket, { tick: false });
+  const open = async <V>(bucket: Bucket<V>, tick: boolean): Promise<Mirror<V>> => {
+    const mirror = await mirrorBucket(bus, bucket, { tick });
     opened.push(mirror as Mirror<unknown>);
     return mirror;
   };
   try {
     const orgs = await openBucket(bus, 'orgs');
-    const orgRecords = await open(orgs);
-    const keys = await open(await openBucket(bus, 'keys'));
-    const placements = await open(await openBucket(bus, 'computer-placements'));
+    const orgRecords = await open(orgs, true);
+    const keys = await openBucket(bus, 'keys');
+    const keyRecords = await open(keys, true);
+    const placements = await open(await openBucket(bus, 'computer-placements'), false);
     return {
-      orgs,
+      ...{ orgs, keys },
       orgRecord: (org) => orgRecords.peek(org),
-      keyRecord: (org, id) => keys.peek(keyRecordKey(org, id)),
-      keysCaughtUp: () => keys.caughtUp(CAUGHT_UP_MS_MAX),
+      keyRecord: (org, id) => keyRecords.peek(keyRecordKey(org, id)),
+      require: async (org, keyIds) => {
+        const keysInBucket = keyIds.map((id) => keyRecordKey(org, id));
+        await Promise.all([requireIn(orgRecords, [org]), requireIn(keyRecords, keysInBucket)]);
+      },
       placement: (org, computer) => placements.lookup(placementKey(org, computer)),
       close,
     };
@@ -68,4 +76,13 @@ async function open(bus: Bus): Promise<AccountRecords> {
     close();
     throw error;
   }
+}
+
+type Known = Pick<Mirror<unknown>, 'fresh' | 'peek' | 'caughtUp'>;
+
+async function requireIn(records: Known, keys: readonly string[]): Promise<void> {
+  if (records.fresh && keys.every((key) => records.peek(key) !== null)) return;
+  if (await records.caughtUp(CAUGHT_UP_MS_MAX)) return;
+  const message = 'The limits of this API key cannot be read at the moment. Retry later.';
+  throw new ServiceError('service_unavailable', message, { retryAfterS: 1 });
 }

@@ -5,9 +5,9 @@ import {
   BUDGET_THRESHOLDS,
   type Event,
   eventIds,
+  keyRecordKey,
   makeEvent,
   makersOf,
-  type OrgRecord,
 } from '@switchyard/contracts';
 import {
   limitOfKey,
@@ -35,7 +35,7 @@ const EVENT_SOURCE = '/switchyard/billing';
 export interface BudgetAlertsDeps extends Pick<PartitionDeps, 'store' | 'clock'> {
   /** All partitions that may hold aggregates of an org. */
   readonly partitions: readonly string[];
-  readonly records: Pick<AccountRecords, 'orgs' | 'orgRecord' | 'keyRecord' | 'keysCaughtUp'>;
+  readonly records: Pick<AccountRecords, 'orgs' | 'keys' | 'orgRecord' | 'keyRecord'>;
 }
 
 /** What may be booked before the next threshold. */
@@ -103,13 +103,10 @@ export class BudgetAlerts {
       if (type === 'account.updated') orgs.add(data.org);
       else if ((type === 'key.updated' || type === 'key.created') && 'key_id' in data && data.key_id !== null)
         keys.set(data.key_id, data.org);
-    const found: (SpendingLimit | null)[] = [];
-    for (const org of orgs) {
-      const entry: { value: OrgRecord } | null = await records.orgs.get(org); // memory may lag behind the event
-      found.push(limitOfOrg(entry?.value ?? null));
-    }
-    if (keys.size > 0) await records.keysCaughtUp();
-    for (const [key, org] of keys) found.push(limitOfKey(records.keyRecord(org, key)));
+    const found: (SpendingLimit | null)[] = []; // from the buckets: memory may lag behind the event
+    for (const org of orgs) found.push(limitOfOrg((await records.orgs.get(org))?.value ?? null));
+    for (const [key, org] of keys)
+      found.push(limitOfKey((await records.keys.get(keyRecordKey(org, key)))?.value ?? null));
     return found.filter((limit) => limit !== null);
   }
 

@@ -40,8 +40,6 @@ interface ConsumerOptions {
   subjects: readonly string[];
   /** Delivers events from this time on; by default all of the stream. */
   since?: Date;
-  /** Events that may wait for their next attempt; further ones stay in the stream. Default `WAITING_MAX`. */
-  waitingMax?: number;
   /** Milliseconds; default `FEED_ACK_WAIT_MS`. */
   ackWaitMs?: number;
 }
@@ -60,7 +58,8 @@ export interface FeedOptions<T = Event> extends ConsumerOptions {
 const MS_NS = 1_000_000;
 /** Longer than any attempt and the wait for a slot before it; a longer silence means that the event's process died. */
 export const FEED_ACK_WAIT_MS = 30_000;
-const WAITING_MAX = 5_000;
+/** Unlimited: with a bound, events that wait for their next attempt would keep newer ones in the stream. */
+const WAITING_MAX = -1;
 /** Unlimited: the age of an event decides how often it is delivered. */
 const DELIVERIES_MAX = -1;
 /** Pause before a failed consumer is restarted, and before an event that failed internally is redelivered. */
@@ -180,8 +179,7 @@ export class Feed<T = Event> {
 
 /** Idempotent. */
 async function ensureConsumer(options: ConsumerOptions): Promise<Consumer> {
-  const { bus, stream, name, description, since } = options;
-  const { ackWaitMs = FEED_ACK_WAIT_MS, waitingMax = WAITING_MAX } = options;
+  const { bus, stream, name, description, since, ackWaitMs = FEED_ACK_WAIT_MS } = options;
   await ensureEventsStream(bus);
   const filter_subjects = [...options.subjects];
   try {
@@ -194,12 +192,12 @@ async function ensureConsumer(options: ConsumerOptions): Promise<Consumer> {
         : { deliver_policy: DeliverPolicy.All }),
       ack_policy: AckPolicy.Explicit,
       ack_wait: ackWaitMs * MS_NS,
-      max_ack_pending: waitingMax,
+      max_ack_pending: WAITING_MAX,
       max_deliver: DELIVERIES_MAX,
     });
   } catch (error) {
     if (!(error instanceof JetStreamApiError) || !ALREADY_EXISTS_CODES.includes(error.code)) throw error;
-    await bus.jsm.consumers.update(stream, name, { filter_subjects });
+    await bus.jsm.consumers.update(stream, name, { filter_subjects, max_ack_pending: WAITING_MAX });
   }
   return bus.js.consumers.get(stream, name);
 }

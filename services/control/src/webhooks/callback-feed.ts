@@ -18,8 +18,6 @@ interface CallbackFeedOptions extends Sender {
 
 const ATTEMPTS_MAX = 64;
 const ATTEMPTS_PER_ORG_MAX = 8;
-/** Unlimited: with a bound, the events of one org's dead endpoint would keep those of other orgs in the stream. */
-const WAITING_MAX = -1;
 /** Delay before an event is retried when all slots of its org are taken. It doubles each time, so that many cost little. */
 const PLACE_PAUSE_MS = 1_000;
 const PLACE_PAUSE_DOUBLINGS_MAX = 6;
@@ -35,7 +33,6 @@ export function startCallbackFeed(options: CallbackFeedOptions): Feed {
     description: 'tells callback_urls of the end of their videos',
     subjects: SUBJECTS,
     attemptsMax: ATTEMPTS_MAX,
-    waitingMax: WAITING_MAX,
     read: readEvent,
     async attempt(delivery) {
       const { org } = delivery.event.data;

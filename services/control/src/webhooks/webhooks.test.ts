@@ -373,6 +373,20 @@ test('a receiver that was down gets the missed events when it is up', async () =
   for (const event of events) await until(() => expect(receiver.of(event)).toHaveLength(1));
 });
 
+test('events that wait for a later attempt, however many, do not keep newer ones from an endpoint', async () => {
+  await openInstance({ agesMs: [HOUR_MS], failingMsMax: HOUR_MS });
+  const receiver = await openReceiver([500]);
+  const { id } = await create({ url: receiver.url, events: ['key.created'] });
+  const waiting = 5_000;
+  await Promise.all(Array.from({ length: waiting }, () => emit()));
+  await until(() => expect(receiver.received.length).toBeGreaterThanOrEqual(waiting));
+  receiver.answers = [200];
+  const event = await emit();
+  await until(() => expect(receiver.of(event)).toHaveLength(1));
+  expect(receiver.received).toHaveLength(waiting + 1);
+  expect(await get(id)).toMatchObject({ failing_since: null });
+});
+
 test('an endpoint that never answers delays neither other orgs nor other webhooks of its org', async () => {
   await openInstance();
   const [dead, alive, foreign] = [await openReceiver([0]), await openReceiver(), await openReceiver()];

@@ -235,6 +235,54 @@ describe('a limited key', () => {
   });
 });
 
+describe('a refund', () => {
+  const limit = { amount: 0.0000001, interval: 'day' } as const;
+  const refund = (request_id: string) =>
+    installation.client.ask('refunds.create', {
+      ...{ org, key_id: 'key_1', refund_id: newId('refund'), body: { request_id, reason: 'test' } },
+    });
+  const spent = async (id: string) =>
+    (await installation.client.ask('keys.spending', { org, key_id: id, id })).spent;
+
+  test.each(['before', 'after'])(
+    'of an earlier day raises no limit of today, %s the budget was read',
+    async (order) => {
+      const id = `key_refund_${order}`;
+      const monthAgo = new Date(Date.now() - 40 * 86_400_000);
+      await installation.client.publish(
+        completed(`req_old_${order}`, 500n, { org, key_id: id, time: monthAgo }),
+      );
+      if (order === 'before') await refund(`req_old_${order}`);
+      await orgs.put(org, orgRecord(org, { billing: 'postpaid', monthly_limit: 0.0000001 }));
+      await setKey(id, limit);
+      if (order === 'after') await refund(`req_old_${order}`);
+      expect(await spent(id)).toBe(0);
+      expect((await account()).month.spent).toBe(0);
+      await expect(take('req_f1', 101n, { key: id, exact: true })).rejects.toMatchObject({
+        code: 'budget_exceeded',
+      });
+      await orgs.put(org, orgRecord(org, { billing: 'postpaid', monthly_limit: null }));
+      const refusal = () =>
+        take('req_f2', 101n, { key: id, exact: true }).catch(({ details }) => details.interval);
+      await expect.poll(refusal).toBe('day'); // of the key alone
+      expect(await take('req_f3', 100n, { key: id, exact: true })).toMatchObject({ granted_nano: '100' });
+    },
+  );
+
+  test('of the same day gives its amount back', async () => {
+    await setKey('key_refund', limit);
+    await installation.client.publish(
+      completed('req_today', 80n, { org, key_id: 'key_refund', time: NOW() }),
+    );
+    expect(await spent('key_refund')).toBe(0.00000008);
+    await refund('req_today');
+    expect(await spent('key_refund')).toBe(0);
+    expect(await take('req_f4', 100n, { key: 'key_refund', exact: true })).toMatchObject({
+      granted_nano: '100',
+    });
+  });
+});
+
 test('200 concurrent calls on a budget for exactly 50: 50 pass, 150 are refused, no hold remains', async () => {
   await setOrg({ billing: 'prepaid', monthly_limit: null });
   const cost = 1_000n;

@@ -132,14 +132,14 @@ export class Accounts {
 
   /** Counts booked rows. Called while no sums are read. */
   booked(rows: readonly LedgerRow[]): void {
-    for (const { _id, org, key, cost, at, credit } of rows) {
+    for (const { _id, org, key, cost, at, charged_at, credit } of rows) {
       const kept = this.#kept.get(org);
       const budget = kept?.budget;
       // By the budget's terms: the org may be postpaid now and prepaid again later.
       if (credit && kept?.terms === PREPAID) kept.budget.setLimit(kept.budget.limit + credit.amount);
       const keys = key === null ? [] : [...makersOf(key), key];
       for (const one of [budget, ...keys.map((id) => this.#kept.get(`${org}/${id}`)?.budget)])
-        one?.booked(_id, cost, at.getTime());
+        one?.booked(_id, cost, at.getTime(), charged_at?.getTime());
       this.desk.booked(_id, org);
     }
   }

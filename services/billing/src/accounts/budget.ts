@@ -115,15 +115,15 @@ export class Budget {
   /**
    * Moves a settled amount to spent: its event is in the ledger. The event's time never starts a window, because a
    * wrong clock would then erase all spending.
+   * @param chargedAt of a refund: the time of its charge. The refund counts only in the window of its charge
    */
-  booked(event: string, cost: bigint, at: number): void {
+  booked(event: string, cost: bigint, at: number, chargedAt = at): void {
     this.unsettle(event);
     if (at < this.#window.start) return;
-    if (at < this.#window.end) this.#spent += cost;
-    else {
-      const { start } = this.#windowAt(at);
-      this.#ahead.set(start, (this.#ahead.get(start) ?? 0n) + cost);
-    }
+    const { start } = at < this.#window.end ? this.#window : this.#windowAt(at);
+    if (chargedAt < start) return;
+    if (start === this.#window.start) this.#spent += cost;
+    else this.#ahead.set(start, (this.#ahead.get(start) ?? 0n) + cost);
   }
 
   get settledEvents(): string[] {

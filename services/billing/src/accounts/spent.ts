@@ -1,15 +1,19 @@
 // Spending and credits, read from the aggregates of the ledger. The result is exact only if nothing is booked during
-// the read; the caller ensures that.
+// the read; the caller ensures that. A refund counts only in a window that includes its charge: it must not raise the
+// limit of a later one.
+import type { Filter } from 'mongodb';
 import { answered } from '../store/answered.ts';
 import { bucketId, DAY_MS } from '../store/buckets.ts';
+import type { LedgerRow } from '../store/documents.ts';
 import type { Store } from '../store/store.ts';
 import type { Window } from './budget.ts';
 
 /** Nano-dollars that an org has spent in whole days of UTC; without a window: ever. */
-export async function spentByOrg({ aggregates }: Store, org: string, window?: Window): Promise<bigint> {
+export async function spentByOrg(store: Store, org: string, window?: Window): Promise<bigint> {
   const start = window && { start: { $gte: new Date(window.start), $lt: new Date(window.end) } };
-  const days = aggregates.days.find({ org, family: 'total', ...start }, { projection: { cost: 1 } });
-  return sum((await answered(days.toArray())).map(({ cost }) => cost));
+  const days = store.aggregates.days.find({ org, family: 'total', ...start }, { projection: { cost: 1 } });
+  const spent = sum((await answered(days.toArray())).map(({ cost }) => cost));
+  return window ? spent - (await refundsOfEarlier(store, { org }, window)) : spent;
 }
 
 /** The separator between a key's id and the rest of the id of a key below it, and the next character after it. */
@@ -28,7 +32,21 @@ export async function spentByKey(
   const below = ids.map((id) => ({ _id: { $gte: id + BELOW, $lt: id + AFTER_BELOW } }));
   const query = { $or: [{ _id: { $in: ids } }, ...below] };
   const days = store.aggregates.days.find(query, { projection: { cost: 1 } });
-  return sum((await answered(days.toArray())).map(({ cost }) => cost));
+  const spent = sum((await answered(days.toArray())).map(({ cost }) => cost));
+  const ofKeys = { org, $or: [{ key }, { key: { $gte: key + BELOW, $lt: key + AFTER_BELOW } }] };
+  return spent - (await refundsOfEarlier(store, ofKeys, window));
+}
+
+/** Nano-dollars, not above 0, of the refunds in a window whose charges were before it. */
+async function refundsOfEarlier(
+  { ledger }: Store,
+  whose: Filter<LedgerRow>,
+  { start, end }: Window,
+): Promise<bigint> {
+  const [from, to] = [new Date(start), new Date(end)];
+  const earlier = { ...whose, at: { $gte: from, $lt: to }, charged_at: { $lt: from } };
+  const rows = ledger.find(earlier, { projection: { cost: 1 } });
+  return sum((await answered(rows.toArray())).map(({ cost }) => cost));
 }
 
 /** Nano-dollars of all credits ever granted to an org. */

@@ -98,8 +98,10 @@ export function statedAmount({ credit, asked_cost, voided_cost, cost }: Unnumber
 /** Limits a video's refund to what manual refunds have left of the charge. */
 function atMostLeft(row: UnnumberedRow, booked: ReadonlyMap<string, UnnumberedRow>): UnnumberedRow {
   const charge = row.refunds === undefined ? undefined : booked.get(row.refunds);
-  const left = charge ? leftOf(charge, booked) : -row.cost;
-  return -row.cost <= left ? row : { ...row, cost: -left, asked_cost: row.cost };
+  if (!charge) return row;
+  const left = leftOf(charge, booked);
+  const refund = { ...row, charged_at: charge.at };
+  return -row.cost <= left ? refund : { ...refund, cost: -left, asked_cost: row.cost };
 }
 
 /** Plans a refund of at most the remaining charge, at the next free place; any other refund changes nothing. */

@@ -49,6 +49,8 @@ export interface UnnumberedRow extends Dimensions, Amounts {
   voids?: string;
   /** Refund: id of the refunded charge. */
   refunds?: string;
+  /** Refund: time of the refunded charge; absent when the charge was not booked yet. */
+  charged_at?: Date;
   /** The rates of the charge: `<unit> <dollars>`, or `<unit> <dollars>/<parts>` where parts of a unit were counted. */
   rates?: string[];
   /** Manual refund: its id, the API key that made it, and the reason. */

@@ -16,6 +16,12 @@ export const INDEXES = {
     { name: 'number', keys: { p: 1, n: 1 }, options: { unique: true } },
     // usage.get: minutes, and the ends of a range within a quarter hour
     { name: 'org_at', keys: { org: 1, at: 1 } },
+    // limits: the refunds of a window; contains only refunds
+    {
+      name: 'org_at_charged_at',
+      keys: { org: 1, at: 1, charged_at: 1 },
+      options: { partialFilterExpression: { charged_at: { $exists: true } } },
+    },
     // statements.events: the rows of one line of a statement, in order
     { name: 'org_month_line', keys: { org: 1, month: 1, line: 1, n: 1 } },
     // refunds.create, logs.get: the charge of a video by the id of its request; contains only videos

@@ -40,7 +40,7 @@ export function refundRow(
     return 'the refund before it is missing';
   const left = leftOf(charge, booked);
   if (-row.cost > left) return `it refunds ${-row.cost} nano-dollars, and ${left} are left`;
-  return { ...row, ...dimensionsOf(charge) };
+  return { ...row, ...dimensionsOf(charge), charged_at: charge.at };
 }
 
 /** The log row of a refund: the event's, with the dimensions of the charge. */

@@ -75,6 +75,24 @@ test('a credit adds a line with its operator, amount and reason', async () => {
   ]);
 });
 
+test('a refund adds a line; one that billing rejects adds none', async () => {
+  const org = 'org_refunded';
+  const refund = (number: number, amount: bigint) =>
+    makeEvent({
+      ...{ name: 'charge.refunded', id: eventIds.refund('req_r', number), source: '/switchyard/billing' },
+      time: new Date(START),
+      data: {
+        ...{ refund_id: `rfd_${number}`, org, key_id: 'key_operator', charge: 'req_r', request_id: 'req_r' },
+        ...{ number, amount_nano: String(amount), reason: 'test', reference: null },
+      },
+    });
+  await installation.client.publish(completed('req_r', 10n, { org }));
+  await installation.client.publish(refund(1, 6n));
+  await installation.client.publish(refund(2, 6n));
+  expect(await idsOf({}, org)).toEqual(['req_r:refund:1']);
+  expect(await installation.database.store.rejected.countDocuments()).toBe(1);
+});
+
 test('an org reads only its own lines; an operator pages through those of all orgs, newest first', async () => {
   const orgs = ['org_x', 'org_y'];
   const events = Array.from({ length: 6 }, (_, minute) =>

@@ -146,8 +146,9 @@ async function bookBatch(messages: readonly JsMsg[], writer: LedgerWriter, deps:
       return rejectedOf(message, reason);
     });
     await reject(store, contradictions, logger);
-    await writeAuditRows(store, events.filter(isAudited).map(auditRowOf));
-    await deps.alerts?.look({ entries, events });
+    const accepted = [...events].flatMap(([event, message]) => (refused.has(message) ? [] : event));
+    await writeAuditRows(store, accepted.filter(isAudited).map(auditRowOf));
+    await deps.alerts?.look({ entries, events: accepted });
     for (const message of messages)
       if (refused.has(message)) message.term('rejected by billing');
       else message.ack();

@@ -16,8 +16,8 @@ const SKEW_MS_MAX = 5_000;
 const MS_NANOS = 1_000_000;
 
 export interface ReadBatch {
-  /** Every valid event, also of those without an entry. */
-  readonly events: Event[];
+  /** Every valid event, also of those without an entry, and its message. */
+  readonly events: ReadonlyMap<Event, JsMsg>;
   readonly entries: Entry[];
   readonly rejected: Rejected[];
   /** The messages of `rejected`. */
@@ -27,7 +27,7 @@ export interface ReadBatch {
 }
 
 export function readBatch(messages: readonly JsMsg[], logger: Logger): ReadBatch {
-  const events: Event[] = [];
+  const events = new Map<Event, JsMsg>();
   const entries: Entry[] = [];
   const sources = new Map<Entry, JsMsg>();
   const rejected: Rejected[] = [];
@@ -39,7 +39,7 @@ export function readBatch(messages: readonly JsMsg[], logger: Logger): ReadBatch
       const aheadMs = Date.parse(event.time) - message.info.timestampNanos / MS_NANOS;
       if (aheadMs > (furthest?.aheadMs ?? SKEW_MS_MAX)) furthest = { event, aheadMs };
       const entry = entryOf(event);
-      events.push(event);
+      events.set(event, message);
       if (!entry) continue;
       entries.push(entry);
       sources.set(entry, message);

@@ -6,6 +6,7 @@ import { type TestStore, testDatabases } from './fixtures/database.ts';
 import { completed, metered, ORG, refused, TIME, videoCharged, voided } from './fixtures/events.ts';
 import { startInstallation } from './fixtures/installation.ts';
 import { keepLogs } from './keep-logs.ts';
+import type { BudgetAlert } from './store/documents.ts';
 import { entryOf } from './store/entry-of.ts';
 import { LedgerWriter } from './store/ledger-writer.ts';
 import { logsCompleteFrom, removeLogsBefore } from './store/log-retention.ts';
@@ -56,6 +57,24 @@ test('rows past retention are removed; the ledger and its sums stay, and the rem
   await expect.poll(() => store.logs.countDocuments()).toBe(3 * 3);
   stopping.abort();
   await keeping;
+});
+
+test('logs and alerts are removed although lines of the audit log cannot be', async () => {
+  const { store } = await tenDays();
+  const ended = { ends_at: day(-30), published_at: day(-30), org: ORG };
+  await store.alerts.insertOne({ _id: 'alert_old', ...ended } as BudgetAlert);
+  const auditLog = Object.assign(Object.create(store.auditLog) as typeof store.auditLog, {
+    deleteMany: () => Promise.reject(new Error('the database is slow')),
+  });
+  const clock = new FakeClock(day(10).getTime());
+  const stopping = new AbortController();
+  const options = { logDays: 4, clock, logger, signal: stopping.signal };
+  const keeping = keepLogs({ store: { ...store, auditLog }, ...options });
+  await expect.poll(() => clock.waiting).toBe(1); // the first sweep has ended
+  stopping.abort();
+  await keeping;
+  expect(await store.logs.countDocuments()).toBe(4 * 3);
+  expect(await store.alerts.countDocuments()).toBe(0);
 });
 
 test('with 0 days no log is removed, and the logs are complete', async () => {

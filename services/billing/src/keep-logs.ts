@@ -23,16 +23,19 @@ export async function keepLogs({ store, logDays, clock, logger, signal }: KeepLo
   while (!signal.aborted) {
     const now = clock.now();
     const daysAgo = (days: number) => new Date(now - days * DAY_MS);
-    try {
-      await answered(store.auditLog.deleteMany({ at: { $lt: daysAgo(AUDIT_LOG_DAYS) } }));
-      const ended = { ends_at: { $lt: daysAgo(ALERTS_DAYS) }, published_at: { $ne: null } };
-      await answered(store.alerts.deleteMany(ended));
-      const before = logsEndBefore(now, logDays);
-      const rows = logDays === 0 ? 0 : await removeLogsBefore(store, before, signal);
+    const before = logsEndBefore(now, logDays);
+    const ended = { ends_at: { $lt: daysAgo(ALERTS_DAYS) }, published_at: { $ne: null } };
+    const removed = (rows: number) => {
       if (rows > 0) logger.info({ rows, before }, 'old logs were removed');
-    } catch (error) {
-      logger.warn({ err: error }, 'old logs could not be removed; retrying in an hour');
-    }
+    };
+    const removals = await Promise.allSettled([
+      answered(store.auditLog.deleteMany({ at: { $lt: daysAgo(AUDIT_LOG_DAYS) } })),
+      answered(store.alerts.deleteMany(ended)),
+      logDays === 0 ? null : removeLogsBefore(store, before, signal).then(removed),
+    ]);
+    for (const removal of removals)
+      if (removal.status === 'rejected')
+        logger.warn({ err: removal.reason }, 'old rows could not be removed; retrying in an hour');
     await sleep(SWEEP_EVERY_MS, clock, signal);
   }
 }

@@ -88,6 +88,17 @@ describe('a refund', () => {
     expect(await costOf(org)).toBe(6e-9);
   });
 
+  test('under the id of another refund of its charge is refused', async () => {
+    const org = 'org_other';
+    await installation.client.publish(completed('req_other', 10n, { org }));
+    await refund({ request_id: 'req_other', amount: 4e-9 }, 'rfd_first', org);
+    for (const other of [{ amount: 5e-9 }, { amount: 4e-9, reference: 'ticket 2' }])
+      await expect(refund({ request_id: 'req_other', ...other }, 'rfd_first', org)).rejects.toMatchObject({
+        ...{ code: 'idempotency_conflict', status: 409 },
+      });
+    expect(await costOf(org)).toBe(6e-9);
+  });
+
   test('of a computer’s minute or of a video names its event or request', async () => {
     const org = 'org_kinds';
     await installation.client.publish(metered('cmp_k', 0, 20n, { org }), videoCharged('vid_k', 30n, { org }));

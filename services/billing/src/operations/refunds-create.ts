@@ -24,7 +24,8 @@ type Ask = OperationRequest<'refunds.create'>;
 
 /**
  * A repeated `refund_id` returns the refund that it created.
- * @throws ServiceError `charge_not_found`, `refund_exceeds_charge`; `service_unavailable` when the event may be stored,
+ * @throws ServiceError `charge_not_found`, `refund_exceeds_charge`; `idempotency_conflict` when `refund_id` created a
+ * refund that differs; `service_unavailable` when the event may be stored,
  * and is not known to be booked
  */
 export async function refundsCreate(
@@ -38,7 +39,10 @@ export async function refundsCreate(
       const { charge, requestId } = await findCharge(ask, deps);
       const booked = await takenBack(charge, deps);
       const made = [...booked.values()].find(({ refund }) => refund?.id === ask.refund_id);
-      if (made) return shown(made, charge, booked);
+      if (made) {
+        requireSame(made, ask.body);
+        return shown(made, charge, booked);
+      }
       const left = leftOf(charge, booked);
       const amount = ask.body.amount === undefined ? left : parseDollars(ask.body.amount);
       const number = placeOf(charge, booked);
@@ -57,6 +61,17 @@ function unconfirmed(cause?: unknown): ServiceError {
   const message =
     'The refund could not be confirmed, and may exist. Look for it in /v1/logs before you repeat it.';
   return new ServiceError('service_unavailable', message, { cause });
+}
+
+/** Edges keep an `Idempotency-Key` for a day; the id of a refund that it gives stays the same. */
+function requireSame(
+  { cost, refund }: UnnumberedRow,
+  { amount, reason, reference = null }: Ask['body'],
+): void {
+  const isSame = amount === undefined || parseDollars(amount) === -cost;
+  if (isSame && refund?.reason === reason && refund.reference === reference) return;
+  const message = 'The Idempotency-Key made another refund of this charge. Use a new key.';
+  throw new ServiceError('idempotency_conflict', message);
 }
 
 interface Found {

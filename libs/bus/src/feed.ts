@@ -83,10 +83,15 @@ export class Feed<T = Event> {
     this.#running = this.#run();
   }
 
-  /** Switches to other subjects. */
+  /** Switches to other subjects. @throws the error of the first attempt; it is repeated until it succeeds */
   async refilter(subjects: readonly string[]): Promise<void> {
     this.#deps = { ...this.#deps, subjects };
-    await ensureConsumer(this.#deps);
+    try {
+      await ensureConsumer(this.#deps);
+    } catch (error) {
+      this.#messages?.stop(); // the pull begins again with the new subjects
+      throw error;
+    }
   }
 
   /** Takes no further events and releases those it holds. */

@@ -90,7 +90,7 @@ export class WebhookFeeds {
       this.#refilter(current.feeds, wanted).catch((error: unknown) => {
         this.#deps.logger.error(
           { err: error, webhook: wanted.id },
-          'the events of a webhook were not changed',
+          'the events of a webhook were not changed; retrying',
         );
       });
     }

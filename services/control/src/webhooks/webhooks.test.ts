@@ -23,6 +23,7 @@ import {
   EVENTS_STREAM,
   type Event,
   eventIds,
+  eventSubjects,
   makeEvent,
   newId,
   newVideoId,
@@ -530,6 +531,24 @@ test('events of a webhook can be changed; a deleted one receives nothing and lea
   const last = await emit();
   await until(() => expect(other.of(last)).toHaveLength(1));
   expect(receiver.received).toHaveLength(count);
+});
+
+test('changed events apply although JetStream refused the first change', async () => {
+  await openInstance();
+  const receiver = await openReceiver();
+  const { id } = await create({ url: receiver.url, events: ['computer.*'] });
+  await until(async () => expect(await consumers()).toContain(`webhook-${id}-1`));
+  const [first] = instances;
+  if (!first) throw new Error('no instance');
+  vi.spyOn(first.bus.jsm.consumers, 'update').mockRejectedValueOnce(new Error('no leader'));
+  await handlers()['webhooks.update']({ ...caller(), id, body: { events: ['key.created'] } }, asked);
+  for (const { stream, suffix } of EVENT_STREAMS)
+    await until(async () => {
+      const { config } = await bus.jsm.consumers.info(stream, `webhook-${id}-1`);
+      expect(config.filter_subjects).toEqual(eventSubjects(DEFAULT_ORG, ['key.created'], suffix));
+    });
+  const event = await emit();
+  await until(() => expect(receiver.of(event)).toHaveLength(1));
 });
 
 test('events from just before the bus is killed and from after its return are delivered', async () => {

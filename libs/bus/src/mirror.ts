@@ -165,6 +165,13 @@ export class Mirror<V> {
     return [...this.#entries];
   }
 
+  /** The values as last seen of the keys that begin with a prefix. */
+  valuesUnder(prefix: string): V[] {
+    const found: V[] = [];
+    for (const [key, value] of this.#entries) if (key.startsWith(prefix)) found.push(value);
+    return found;
+  }
+
   /** Reports every change after the first load. Returns a function that stops it. */
   onChange(listener: ChangeListener<V>): () => void {
     this.#onChange.add(listener);

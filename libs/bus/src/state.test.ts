@@ -220,6 +220,17 @@ describe('a mirror', () => {
     mirror.close();
   });
 
+  test('has the values under a prefix, and no others', async () => {
+    const keys = await openBucket(bus, 'keys');
+    const put = ['org_p.key_1', 'org_p.key_2', 'org_pp.key_3'];
+    for (const key of put) await keys.put(key, record(key.slice(key.indexOf('.') + 1)));
+    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    const ids = mirror.valuesUnder('org_p.').map(({ id }) => id);
+    expect(ids.sort()).toEqual(['key_1', 'key_2']);
+    mirror.close();
+    for (const key of put) await keys.purge(key);
+  });
+
   test('has caught up when it has everything that was in the bucket at the time of the call', async () => {
     const keys = await openBucket(bus, 'keys');
     const mirror = await mirrorBucket(bus, keys, { tick: false });

@@ -1,7 +1,15 @@
 // What a key may do to other keys, for each field that bounds a key and each operation. Uses a real nats-server.
-import { type Bucket, type Bus, openBucket, request } from '@switchyard/bus';
+import {
+  type Bucket,
+  type Bus,
+  type EventPublisher,
+  mirrorBucket,
+  openBucket,
+  request,
+} from '@switchyard/bus';
 import {
   ALL_PERMISSIONS,
+  type CreatedKey,
   type CreateKeyRequest,
   DEFAULT_ORG,
   eventIds,
@@ -15,6 +23,7 @@ import {
 import { FakeClock } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestControl, type TestControl } from '../__fixtures__/test-control.ts';
+import { keyHandlers } from '../operations/keys.ts';
 import { createKey } from '../operations/keys-create.ts';
 import { firstKeyId } from './first-key.ts';
 import { hashKey } from './secret.ts';
@@ -251,7 +260,7 @@ describe('a key with a spending limit', () => {
         return keys.create(name, record);
       },
     };
-    const known = { entries: () => [] };
+    const known = { valuesUnder: () => [] };
     const events = { publish: async () => {} };
     const body = { name: 'late', permissions: ['keys:write' as const] };
     const making = createKey({ keys: slow, known, events, clock } as never)(
@@ -283,6 +292,27 @@ test('no key expires after the year 9999 in UTC, which its record cannot hold', 
   await expect(update(admin, admin, { expires_at })).rejects.toMatchObject(wrong);
   const latest = '9999-12-31T23:59:59.999Z';
   expect(await create(admin, { expires_at: latest })).toMatchObject({ expires_at: latest });
+});
+
+test('a list has the keys that another instance made a moment ago', async () => {
+  const admin = await put({});
+  const own = await mirrorBucket(bus, keys, { tick: false });
+  // Its watch delivers the new key after the list is asked for.
+  const late = new Proxy(own, {
+    get(target, name) {
+      if (name !== 'caughtUp') return Reflect.get(target, name).bind(target);
+      return async (withinMs: number) => {
+        made.push(await create(admin));
+        return target.caughtUp(withinMs);
+      };
+    },
+  });
+  const made: CreatedKey[] = [];
+  const deps = { ...{ keys, known: late, clock }, events: {} as EventPublisher };
+  const { data } = await keyHandlers(deps)['keys.list']({ ...as(admin), query: { limit: 100 } });
+  expect(made).toHaveLength(1);
+  expect(data.map(({ id }) => id)).toContain(made[0]?.id);
+  own.close();
 });
 
 test('a key that was just revoked cannot create a key', async () => {

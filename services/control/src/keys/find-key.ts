@@ -12,11 +12,8 @@ export async function findKey(
 }
 
 /** The keys of an org in memory. */
-export function keysOf(known: Pick<Mirror<KeyRecord>, 'entries'>, org: string): KeyRecord[] {
-  return known
-    .entries()
-    .map(([, record]) => record)
-    .filter((record) => record.org === org);
+export function keysOf(known: Pick<Mirror<KeyRecord>, 'valuesUnder'>, org: string): KeyRecord[] {
+  return known.valuesUnder(keyRecordKey(org, ''));
 }
 
 export function keyNotFound(id: string): never {

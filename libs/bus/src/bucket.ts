@@ -111,11 +111,15 @@ export class Bucket<V> {
 
   /** Null also for an invalid key, such as one with a wildcard: keys may contain input of callers. */
   async get(key: string): Promise<Entry<V> | null> {
+    const entry = await this.#lastEntry(key);
+    return entry && this.read(entry);
+  }
+
+  async #lastEntry(key: string): Promise<LastEntry | null> {
     if (!KEY_PATTERN.test(key) || key.length > KEY_CHARACTERS_MAX) return null;
     const last = await this.#guard(key, () => this.#last(key));
-    return last === null || last.header.has(OPERATION_HEADER)
-      ? null
-      : this.read({ key, value: last.data, revision: last.seq });
+    if (last === null || last.header.has(OPERATION_HEADER)) return null;
+    return { key, value: last.data, revision: last.seq };
   }
 
   /** The last message of a key: an entry, or the marker of its deletion. */
@@ -231,11 +235,12 @@ export class Bucket<V> {
     }
   }
 
-  /** All entries under a pattern, each asked for by its key: for a user that may read no other keys. */
-  async entriesByKey(pattern: string): Promise<Entry<V>[]> {
+  /** As `entriesOf`, of the keys under a pattern, each asked for by itself: for a user that may read no other keys. */
+  async entriesByKey(pattern: string): Promise<Map<string, Entry<V> | null>> {
     const keys = await this.keysWithDeleted(pattern);
-    const entries = await Promise.all(keys.map((key) => this.get(key)));
-    return entries.filter((entry) => entry !== null);
+    const found = await Promise.all(keys.map((key) => this.#lastEntry(key)));
+    const existing = found.filter((entry) => entry !== null);
+    return new Map(existing.map((entry) => [entry.key, this.#readable(entry)]));
   }
 
   /** The values that are kept of a key, oldest first. */

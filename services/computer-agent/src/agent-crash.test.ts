@@ -10,6 +10,7 @@ import Docker from 'dockerode';
 import { describe, expect, test, vi } from 'vitest';
 import { openHeldEngine } from './__fixtures__/held-engine.ts';
 import { LABEL_SLOT } from './docker/container-config.ts';
+import { ORPHAN_GRACE_MS } from './lifecycle/reconciler.ts';
 import { minuteCost } from './metering/minutes.ts';
 import { defaultLimits, newTestRecord, openTestAgent, type TestAgent } from './test-agent.ts';
 import { agentsInSuccession } from './test-succession.ts';
@@ -114,6 +115,29 @@ test('a computer keeps its own idle time after a crash', async () => {
   await next.pass(1);
   const stopped = await next.recordWhen(id, ({ state }) => state === 'stopped');
   expect(stopped.stop_reason).toBe('idle');
+});
+
+test('an unreadable record: its computer is left alone, and another one is served', async () => {
+  const doomed = await startDoomed(NOON);
+  const { id } = await doomed.host.create();
+  const { id: other } = await doomed.host.create();
+  await doomed.host.exec(id, 'touch kept');
+  await doomed.kill();
+  const record = (await doomed.host.record(id))!;
+  const { computers } = agents.installation;
+  await computers.put(recordKey(record), { ...record, state: 'of a newer release' } as never);
+  const next = await agents.startSuccessor(NOON + 1_000);
+  expect((await next.exec(other, 'echo here')).stdout).toBe('here\n');
+  await next.agent.reconciler.reconcile();
+  await next.pass(ORPHAN_GRACE_MS);
+  await next.agent.reconciler.reconcile();
+  expect(await containers()).toContain(record.container);
+  await next.agent.stop();
+  expect(await containers()).toContain(record.container);
+
+  await computers.put(recordKey(record), record);
+  const last = await agents.startSuccessor(NOON + 40_000);
+  expect((await last.exec(id, 'ls')).stdout).toBe('kept\n');
 });
 
 describe('minutes', () => {

@@ -126,7 +126,7 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
   const heartbeat = new Heartbeat({ ...base, hosts: stores.hosts, followOrder, lastHeard });
   await heartbeat.start();
   reconciler.start();
-  host.prepare((containerId) => computers.all().some(({ record }) => record.container === containerId));
+  host.prepare((containerId) => reconciler.mayBeOwned(containerId));
   logger.info({ host: hostId, computers: computers.all().length }, 'the computers of this host are served');
 
   return {

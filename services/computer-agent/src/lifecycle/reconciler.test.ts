@@ -19,7 +19,7 @@ test('one that cannot be removed is retried in each round, and the others are re
   };
   const reconciler = new Reconciler({
     host: host as ComputerHost,
-    records: { all: async () => [] } as Partial<ComputerRecords> as ComputerRecords,
+    records: { all: async () => new Map() } as Partial<ComputerRecords> as ComputerRecords,
     computers: { all: () => [] } as Partial<Computers> as Computers,
     clock,
     logger: makeLogger('test', 'silent'),

@@ -1,9 +1,11 @@
 // Reconciles records with Docker at start and every ten seconds: finishes interrupted transitions, notices ended
-// containers, and removes containers without a record after a grace period.
+// containers, and removes containers without a record after a grace period. A computer whose record is unreadable is left
+// alone. Meanwhile every container may be its own, so none is removed.
 import type { ComputerRecord } from '@switchyard/contracts';
 import { type Clock, Lock, type Logger, type Repeating, repeat } from '@switchyard/service';
 import type { ComputerHost, ListedContainer } from '../computer/computer-host.ts';
 import type { ComputerRecords, RecordEntry } from '../store/computer-records.ts';
+import type { Computer } from './computer.ts';
 import type { Computers } from './computers.ts';
 import { reconcile } from './reconcile.ts';
 
@@ -26,6 +28,8 @@ export class Reconciler {
   readonly #oneAtATime = new Lock();
   #rounds: Repeating | undefined;
   readonly #found = Promise.withResolvers<void>();
+  /** All records could be read in the last round, so a container that none of them names has no owner. */
+  #knowsOwners = false;
   /** Before `found`, this agent gets no requests, so its list of records is accurate. */
   #firstRound = true;
 
@@ -39,6 +43,12 @@ export class Reconciler {
    */
   get found(): Promise<void> {
     return this.#found.promise;
+  }
+
+  /** Whether a computer of this host owns the container, or may own it. */
+  mayBeOwned(containerId: string): boolean {
+    const isOwn = ({ record }: Computer) => record.container === containerId;
+    return !this.#knowsOwners || this.#deps.computers.all().some(isOwn);
   }
 
   /** Reconciles every RECONCILE_MS from now on. */
@@ -59,16 +69,19 @@ export class Reconciler {
 
   async #goRound(): Promise<void> {
     const { host, records, computers, logger } = this.#deps;
-    const [entries, containers] = await Promise.all([records.all(), host.containers()]);
+    const [listed, containers] = await Promise.all([records.all(), host.containers()]);
+    const entries = [...listed.values()].filter((entry) => entry !== null);
+    this.#knowsOwners = entries.length === listed.size;
     const running = new Set(containers.filter((one) => one.running).map((one) => one.containerId));
-    const recovered = entries.map((listed) =>
-      this.#recover(listed, running).catch((error: unknown) => {
-        logger.warn({ err: error, computer: listed.value.id }, 'a computer could not be reconciled yet');
+    const recovered = entries.map((entry) =>
+      this.#recover(entry, running).catch((error: unknown) => {
+        logger.warn({ err: error, computer: entry.value.id }, 'a computer could not be reconciled yet');
       }),
     );
     this.#firstRound = false;
     this.#found.resolve();
     await Promise.all(recovered);
+    if (!this.#knowsOwners) return;
     const owners = [...entries.map(({ value }) => value), ...computers.all().map(({ record }) => record)];
     await this.#removeOrphans(orphansAmong(containers, owners));
   }
@@ -79,6 +92,7 @@ export class Reconciler {
    */
   async removeAllOrphans(): Promise<void> {
     const { host, computers } = this.#deps;
+    if (!this.#knowsOwners) return;
     const owners = computers.all().map(({ record }) => record);
     for (const containerId of orphansAmong(await host.containers(), owners)) await this.#remove(containerId);
   }

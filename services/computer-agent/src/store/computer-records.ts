@@ -33,8 +33,8 @@ export class ComputerRecords {
     return this.#bucket.get(recordKey({ host: this.#hostId, org, id }));
   }
 
-  /** All records of this host. */
-  all(): Promise<RecordEntry[]> {
+  /** All records of this host. Null: the record is unreadable, as after a return to an older release. */
+  all(): Promise<Map<string, RecordEntry | null>> {
     return this.#bucket.entriesByKey(`${this.#hostId}.>`);
   }
 

@@ -44,11 +44,17 @@ export async function openDiskFolder(directory: string) {
       await mkdir(join(mount(disk), 'files'), { recursive: true, mode: 0o755 });
       await mkdir(join(mount(disk), 'incoming'), { recursive: true, mode: 0o700 });
     },
-    /** Removes disks without an owner: ready disks, and disks whose deletion was interrupted. */
+    /**
+     * Removes disks without an owner: ready disks, and disks whose deletion was interrupted.
+     * @throws AggregateError when some could not be unmounted; all others are removed
+     */
     async clear(owned: ReadonlySet<string>): Promise<void> {
-      for (const disk of await readdir(mounts)) if (!owned.has(disk)) await unmountDisk(mount(disk));
+      const failures: unknown[] = [];
+      for (const disk of await readdir(mounts))
+        if (!owned.has(disk)) await unmountDisk(mount(disk)).catch((error: unknown) => failures.push(error));
       for (const name of await readdir(images))
         if (!owned.has(basename(name, IMAGE_SUFFIX))) await rm(join(images, name), { force: true });
+      if (failures.length > 0) throw new AggregateError(failures, 'disks were not unmounted');
     },
   };
 }

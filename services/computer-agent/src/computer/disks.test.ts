@@ -8,7 +8,7 @@ import { IMAGE } from '@switchyard/sandbox-computer';
 import { makeLogger } from '@switchyard/service';
 import { temporaryFolder } from '@switchyard/testing';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { sourceOfMount } from '../docker/mounts.ts';
+import { mountCommand, sourceOfMount } from '../docker/mounts.ts';
 import type { ComputerHost } from './computer-host.ts';
 import type { Container } from './container.ts';
 import { openDisks } from './disks.ts';
@@ -37,6 +37,8 @@ const diskFolder = () => join(testHost.options.dataDirectory, 'disks');
 /** Where the disk of a computer is mounted when it is. */
 const mountOf = async (id: string) =>
   join(diskFolder(), 'mounts', await readlink(join(diskFolder(), 'computers', id)));
+/** Then the disk that is mounted there cannot be removed at the first attempt. */
+const mountOver = (at: string) => mountCommand('mount', '-t', 'tmpfs', 'none', at);
 
 test('a disk that cannot be made leaves nothing on the host', async () => {
   const directory = await temporaryFolder('disks');
@@ -122,6 +124,18 @@ test.each([0, 60_000])(
   },
 );
 
+test('a deletion that fails is completed when it is repeated', async () => {
+  testHost = await openTestHost({ diskGb: SMALL_GB });
+  const { id, computer } = await testHost.createComputer();
+  const at = await mountOf(id);
+  await computer.stop();
+  await mountOver(at);
+  await expect(testHost.host.workspaces.delete(id)).rejects.toThrow('EBUSY');
+  await testHost.host.workspaces.delete(id);
+  expect(await mountsUnder(at)).toEqual([]);
+  expect(await readdir(join(diskFolder(), 'images'))).not.toContain(`${basename(at)}.ext4`);
+});
+
 test('an uploaded file is on the computer’s disk, and is refused when that is full', async () => {
   testHost = await openTestHost({ diskGb: SMALL_GB });
   const { workspaces } = testHost.host;
@@ -194,6 +208,7 @@ describe('an agent that starts', () => {
     const left = (await readdir(join(diskFolder(), 'images'))).filter((name) => !name.startsWith(own));
     expect(left).toHaveLength(2);
     await writeFile(join(diskFolder(), 'images', 'half-deleted.ext4'), '');
+    await mountOver(join(diskFolder(), 'mounts', basename(left[0]!, '.ext4')));
     const next = await testHost.reopen();
     const found = await readdir(join(diskFolder(), 'images'));
     for (const name of [...left, 'half-deleted.ext4']) expect(found).not.toContain(name);

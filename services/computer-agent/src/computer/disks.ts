@@ -143,8 +143,8 @@ export class Disks {
       if (disk === undefined) return;
       // Remove the link first: after a crash at this point the next agent removes the disk.
       await rm(this.#folder.computer(computerId), { force: true });
-      this.#disks.delete(computerId);
       await this.#destroy(disk);
+      this.#disks.delete(computerId); // last: a repeated deletion must find the disk that is left
     });
   }
 

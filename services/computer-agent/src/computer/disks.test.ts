@@ -11,6 +11,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { mountCommand, sourceOfMount } from '../docker/mounts.ts';
 import type { ComputerHost } from './computer-host.ts';
 import type { Container } from './container.ts';
+import { mountDisk } from './disk-image.ts';
 import { openDisks } from './disks.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 import { workspacePath } from './workspace-path.ts';
@@ -134,6 +135,17 @@ test('a deletion that fails is completed when it is repeated', async () => {
   await testHost.host.workspaces.delete(id);
   expect(await mountsUnder(at)).toEqual([]);
   expect(await readdir(join(diskFolder(), 'images'))).not.toContain(`${basename(at)}.ext4`);
+});
+
+test('a disk that a mount has mounted after its timeout is used', async () => {
+  testHost = await openTestHost({ diskGb: SMALL_GB, diskIdleMs: 0 });
+  const { id, computer } = await testHost.createComputer();
+  await run(computer, 'echo kept > file');
+  const at = await mountOf(id);
+  await computer.stop();
+  await expect.poll(() => readdir(join(diskFolder(), 'mounts'))).not.toContain(basename(at));
+  await mountDisk(join(diskFolder(), 'images', `${basename(at)}.ext4`), at);
+  expect(await output(await start(testHost.host, id), 'cat file')).toBe('kept\n');
 });
 
 test('an uploaded file is on the computer’s disk, and is refused when that is full', async () => {

@@ -182,13 +182,15 @@ export class Disks {
   }
 
   async #mount(disk: string): Promise<void> {
-    if (this.#mounted.has(disk) && (await isFileSystem(this.#folder.mount(disk)))) return;
-    try {
-      await this.#folder.mountWithFolders(disk);
-    } catch (error) {
-      throw new ServiceError('computer_failed', 'the computer’s disk cannot be mounted on its host now', {
-        cause: error,
-      });
+    // Also after a `mount` that failed by its timeout: the kernel may have completed it.
+    if (!(await isFileSystem(this.#folder.mount(disk)))) {
+      try {
+        await this.#folder.mountWithFolders(disk);
+      } catch (error) {
+        throw new ServiceError('computer_failed', 'the computer’s disk cannot be mounted on its host now', {
+          cause: error,
+        });
+      }
     }
     this.#mounted.add(disk);
   }

@@ -1,14 +1,17 @@
 // Other programs change containers, mounts or records of computers: the agent notices, logs it, and repairs what it
 // can.
 import { execFile } from 'node:child_process';
-import { readdir } from 'node:fs/promises';
+import { access, readdir } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { openHeldEngine } from './__fixtures__/held-engine.ts';
+import { CREATION_ARRIVES_MS_MAX } from './lifecycle/reconcile.ts';
 import { deleteComputer } from './lifecycle/transitions.ts';
 import {
+  defaultLimits,
   diskOf,
+  newTestRecord,
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
@@ -123,6 +126,32 @@ test('a container that ends while the engine answers late: its computer is bille
     engine.release();
     const stopped = await late.recordWhen(id, ({ state }) => state === 'stopped');
     expect(stopped).toMatchObject({ stop_reason: 'exited', minutes: 1 });
+  } finally {
+    engine.release();
+    await late.close();
+    await engine.close();
+  }
+});
+
+test('a failed creation whose disk cannot be removed: the caller gets the reason, a later round removes the disk', async () => {
+  const engine = await openHeldEngine();
+  const late = await openTestAgent(installation, { docker: engine.docker });
+  const { id } = newTestRecord('host_unknown', defaultLimits());
+  const creating = /^POST .*\/containers\/create/;
+  try {
+    const asked = engine.hold(creating);
+    const created = late.create({ id });
+    created.catch(() => {}); // awaited below
+    await asked;
+    const { files, image } = await diskOf(late.dataFolder, id);
+    await run('mount', ['-t', 'tmpfs', 'none', files.slice(0, -'/files'.length)]);
+    engine.release();
+    engine.fail(creating);
+    await expect(created).rejects.toMatchObject({ code: 'computer_failed' });
+    late.clock.advance(CREATION_ARRIVES_MS_MAX);
+    await late.agent.reconciler.reconcile();
+    expect(await late.record(id)).toBeNull();
+    await expect(access(image)).rejects.toMatchObject({ code: 'ENOENT' });
   } finally {
     engine.release();
     await late.close();

@@ -2,6 +2,8 @@
 // billed.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
+  defaultLimits,
+  newTestRecord,
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
@@ -105,4 +107,31 @@ test('a computer that ends by itself meanwhile and is stopped before that is wri
     .poll(() => testAgent.ask('stop', id).catch(() => null), { timeout: BACK_MS_MAX })
     .toMatchObject({ status: 'stopped', stop_reason: 'exited', minutes: 1 });
   await expectMinutes(id, ['1:0'], '1:stopped');
+});
+
+test('in the last write of a creation, which is stored: the computer is taken back, free of charge', async () => {
+  const { id } = newTestRecord('host_unknown', defaultLimits());
+  const { js } = testAgent.bus;
+  const publish = js.publish.bind(js);
+  let away = false;
+  js.publish = async (subject, payload, options) => {
+    if (!subject.endsWith(id)) return publish(subject, payload, options);
+    if (away) throw new Error('of the test');
+    const ack = await publish(subject, payload, options);
+    away = String(payload).includes('"state":"running"');
+    if (away) throw new Error('of the test');
+    return ack;
+  };
+  try {
+    await expect(testAgent.create({ id })).rejects.toMatchObject({ code: 'service_unavailable' });
+  } finally {
+    js.publish = publish;
+  }
+  expect(await testAgent.record(id)).toMatchObject({ state: 'running' });
+  await testAgent.agent.reconciler.reconcile();
+  expect(await testAgent.record(id)).toBeNull();
+  // The stream has no event of it, and events of others after that.
+  const { id: next } = await testAgent.create();
+  await installation.events.until('created', (event) => event.id === `${next}:1:created`);
+  expect(installation.events.all.filter((event) => event.id.startsWith(id))).toEqual([]);
 });

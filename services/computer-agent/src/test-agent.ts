@@ -159,7 +159,7 @@ export async function openTestAgent(
     async close() {
       for (const computer of agent.computers.all())
         await deleteComputer(computer).catch((error: unknown) => {
-          // Control removes the record of a failed creation; without control, it counts as in flight for a minute.
+          // A creation that could not be undone counts as in flight for a minute.
           if (!(error instanceof ServiceError && error.code === 'computer_not_found')) throw error;
         });
       await agent.stop();

@@ -61,6 +61,17 @@ export async function finishDeletion(computer: Computer): Promise<void> {
   computer.leave();
 }
 
+/**
+ * Removes a computer whose creation failed, free of charge. Also its record: a write whose answer was lost may have made
+ * it `running`.
+ */
+export async function undoCreation(computer: Computer): Promise<void> {
+  const { id, deps, entry } = computer;
+  await deps.host.workspaces.delete(id);
+  await deps.records.delete(entry);
+  computer.leave();
+}
+
 function endedRun(computer: Computer, { elapsedMs }: RunEnd): ComputerRun {
   return { ...computer.recordedRun, anchored_ms: elapsedMs, anchored_at: computer.now.toISOString() };
 }

@@ -9,7 +9,7 @@ import { containerOptionsOf } from '../docker/container-config.ts';
 import { billableWhenLost, billableWhenResumed } from '../metering/resumed-run.ts';
 import { RunHolds } from '../metering/run-holds.ts';
 import type { Computer } from './computer.ts';
-import { endRun, finishTransition } from './end-run.ts';
+import { endRun, finishTransition, undoCreation } from './end-run.ts';
 import { exclusively } from './exclusively.ts';
 import { changedEvent } from './lifecycle-event.ts';
 import { RecoveredExecs } from './recovered-execs.ts';
@@ -46,15 +46,13 @@ export function reconcile(computer: Computer, containers: ReadonlySet<string>): 
 
 /** Undoes a creation that an earlier agent began or that never arrived. Its caller got no answer. */
 async function takeBackCreation(computer: Computer): Promise<void> {
-  const { id, deps, record } = computer;
+  const { deps, record } = computer;
   const ageMs = deps.clock.now() - Date.parse(record.created_at);
   const begun = record.run !== null || record.progress !== null;
   const onItsWay = !begun && ageMs < CREATION_ARRIVES_MS_MAX;
   if (onItsWay) return;
   await computer.removeContainer();
-  await deps.host.workspaces.delete(id);
-  await deps.records.delete(computer.entry);
-  computer.leave();
+  await undoCreation(computer);
 }
 
 async function checkContainer(computer: Computer, run: Run, containers: ReadonlySet<string>): Promise<void> {

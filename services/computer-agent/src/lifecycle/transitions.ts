@@ -12,7 +12,7 @@ import {
 import { beginRun } from './begin-run.ts';
 import { type Computer, notFound } from './computer.ts';
 import { CreationReport, type OnProgress } from './creation-report.ts';
-import { endRun, finishTransition, removeComputer } from './end-run.ts';
+import { endRun, finishTransition, removeComputer, undoCreation } from './end-run.ts';
 import { exclusively } from './exclusively.ts';
 import { changedEvent } from './lifecycle-event.ts';
 import { writeActivity } from './run-watch.ts';
@@ -36,7 +36,7 @@ export function createComputer(
   computer: Computer,
   { limited, signal, onProgress }: CreateOptions,
 ): Promise<ComputerRecord> {
-  const { host, records } = computer.deps;
+  const { host, logger } = computer.deps;
   return begin(computer, async (ended) => {
     if (computer.record.state === 'running') return computer.record;
     if (computer.record.state !== 'creating') throw notFound();
@@ -49,9 +49,10 @@ export function createComputer(
         report: new CreationReport(computer, onProgress),
       });
     } catch (error) {
-      await host.workspaces.delete(computer.id);
-      if (ended.aborted) await records.delete(computer.entry);
-      computer.leave();
+      // If the clean-up fails, the reconciler takes the creation back.
+      await undoCreation(computer).catch((failure: unknown) =>
+        logger.warn({ err: failure, computer: computer.id }, 'a failed creation is not cleaned up yet'),
+      );
       throw error;
     }
     return published(computer, 'created');

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { openHeldEngine } from './__fixtures__/held-engine.ts';
 import { CREATION_ARRIVES_MS_MAX } from './lifecycle/reconcile.ts';
+import { ORPHAN_GRACE_MS } from './lifecycle/reconciler.ts';
 import { deleteComputer } from './lifecycle/transitions.ts';
 import {
   defaultLimits,
@@ -152,6 +153,27 @@ test('a failed creation whose disk cannot be removed: the caller gets the reason
     await late.agent.reconciler.reconcile();
     expect(await late.record(id)).toBeNull();
     await expect(access(image)).rejects.toMatchObject({ code: 'ENOENT' });
+  } finally {
+    engine.release();
+    await late.close();
+    await engine.close();
+  }
+});
+
+test('a container that takes longer to make than the grace period of containers without a record: it is kept', async () => {
+  const engine = await openHeldEngine();
+  const late = await openTestAgent(installation, { docker: engine.docker });
+  try {
+    const asked = engine.hold(/^GET .*\/containers\/[0-9a-f]{64}\/json/);
+    const created = late.create();
+    created.catch(() => {}); // awaited below
+    await asked; // the container exists, and its disk is not mounted yet
+    await late.agent.reconciler.reconcile();
+    late.clock.advance(ORPHAN_GRACE_MS);
+    const round = late.agent.reconciler.reconcile();
+    engine.release();
+    await round;
+    expect(await created).toMatchObject({ status: 'running' });
   } finally {
     engine.release();
     await late.close();

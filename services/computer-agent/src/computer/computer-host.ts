@@ -22,7 +22,7 @@ interface ReserveOptions extends ContainerOptions {
 export interface ListedContainer {
   readonly containerId: string;
   readonly running: boolean;
-  /** The container is in this agent's warm pool, or is being made for it. */
+  /** The container is in this agent's warm pool, or is being made. */
   readonly pooled: boolean;
 }
 

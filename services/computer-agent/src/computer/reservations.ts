@@ -51,7 +51,7 @@ export class Reservations {
   /** Started containers of the standard image that wait for a computer to claim them. */
   readonly pool: Spares<StartedContainer>;
   readonly #deps: ReservationsDeps;
-  /** Slots of containers that wait in the pool or are being made for it. */
+  /** Slots of containers that wait in the pool, or are being made: for it, or for a computer. */
   readonly #pooledSlots = new Set<string>();
 
   constructor(deps: ReservationsDeps) {
@@ -66,7 +66,7 @@ export class Reservations {
     });
   }
 
-  /** False for a container that was claimed, and for one that ended and could not be removed. */
+  /** False once a computer has the container, and for one that ended and could not be removed. */
   isPooled(slot: string): boolean {
     return this.#pooledSlots.has(slot);
   }
@@ -92,12 +92,15 @@ export class Reservations {
       throw new ServiceError('computer_failed', 'The host cannot mount the computer’s disk. Retry later.');
     const slot = newSlot();
     containers.assign(slot, computerId);
-    const container = await containers.create({
-      ...options,
-      slot,
-      systemDisk: features.systemDisks,
-      folder: features.mounts ? undefined : workspaces.path(computerId),
-    });
+    this.#pooledSlots.add(slot); // no record names it yet, and copying the volumes of its image may take a minute
+    const container = await containers
+      .create({
+        ...options,
+        slot,
+        systemDisk: features.systemDisks,
+        folder: features.mounts ? undefined : workspaces.path(computerId),
+      })
+      .finally(() => this.#pooledSlots.delete(slot));
     return {
       containerId: container.containerId,
       start: async () => this.#settled(await containers.start(container), options, options),

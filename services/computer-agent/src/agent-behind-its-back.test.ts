@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process';
 import { access, readdir } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { promisify } from 'node:util';
+import { recordKey } from '@switchyard/contracts';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { openHeldEngine } from './__fixtures__/held-engine.ts';
 import { CREATION_ARRIVES_MS_MAX } from './lifecycle/reconcile.ts';
@@ -174,6 +175,32 @@ test('a container that takes longer to make than the grace period of containers 
     engine.release();
     await round;
     expect(await created).toMatchObject({ status: 'running' });
+  } finally {
+    engine.release();
+    await late.close();
+    await engine.close();
+  }
+});
+
+test('a record that is deleted during a start, while the engine fails: the container is removed when it works again', async () => {
+  const engine = await openHeldEngine();
+  const late = await openTestAgent(installation, { docker: engine.docker });
+  try {
+    const { id } = await late.create();
+    await late.ask('stop', id);
+    const asked = engine.hold(/^POST .*\/containers\/\w+\/start/);
+    const started = late.ask('start', id);
+    started.catch(() => {}); // awaited below
+    await asked;
+    const record = (await late.record(id))!;
+    await installation.computers.delete(recordKey(record));
+    engine.release();
+    engine.fail(/^(POST .*\/wait|DELETE )/);
+    await expect(started).rejects.toMatchObject({ code: 'computer_failed' });
+    engine.release();
+    await late.agent.reconciler.reconcile();
+    expect(late.agent.computers.all()).toEqual([]);
+    await expect(testAgent.docker.getContainer(record.container!).inspect()).rejects.toThrow('404');
   } finally {
     engine.release();
     await late.close();

@@ -80,7 +80,10 @@ async function recordRunning(computer: Computer, container: Container, holds: Ru
   try {
     await computer.write({ state: 'running', run, stop_reason: null, last_activity_at: now, progress: null });
   } catch (error) {
-    await container.stop();
+    // The reconciler removes a container that is left.
+    await container.stop().catch((failure: unknown) => {
+      computer.deps.logger.warn({ err: failure, computer: computer.id }, 'a container is left over');
+    });
     throw error;
   }
   const { clock, billable } = computer.deps;

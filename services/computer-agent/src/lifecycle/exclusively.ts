@@ -1,5 +1,5 @@
 // Runs one transition of a computer at a time, and handles a record that control has removed meanwhile.
-import { RecordTaken } from '../store/computer-records.ts';
+import { type RecordEntry, RecordTaken } from '../store/computer-records.ts';
 import { type Computer, notFound } from './computer.ts';
 import { finishDeletion } from './end-run.ts';
 
@@ -14,18 +14,19 @@ export function exclusively<T>(computer: Computer, work: () => Promise<T>): Prom
       return await work();
     } catch (error) {
       if (!(error instanceof RecordTaken)) throw error;
-      await clearAway(computer, error);
+      await clearAway(computer, error.entry);
       throw notFound();
     }
   });
 }
 
-async function clearAway(computer: Computer, { entry }: RecordTaken): Promise<void> {
+/** Under the lock. @param entry the record as control has marked it; null: it was deleted from outside */
+export async function clearAway(computer: Computer, entry: RecordEntry | null): Promise<void> {
   if (entry) {
     computer.replace(entry);
     return finishDeletion(computer);
   }
-  // The record was deleted from outside. Keep the files, because their owner did not ask for their deletion.
+  // Keep the files, because their owner did not ask for their deletion.
   const { id, deps } = computer;
   deps.logger.error({ computer: id }, 'the record of a computer is gone; its container is removed');
   await computer.removeContainer();

@@ -7,6 +7,7 @@ import type { ComputerHost, ListedContainer } from '../computer/computer-host.ts
 import type { ComputerRecords, RecordEntry } from '../store/computer-records.ts';
 import type { Computer } from './computer.ts';
 import type { Computers } from './computers.ts';
+import { clearAway } from './exclusively.ts';
 import { reconcile } from './reconcile.ts';
 
 const RECONCILE_MS = 10_000;
@@ -73,11 +74,15 @@ export class Reconciler {
     const entries = [...listed.values()].filter((entry) => entry !== null);
     this.#knowsOwners = entries.length === listed.size;
     const running = new Set(containers.filter((one) => one.running).map((one) => one.containerId));
-    const recovered = entries.map((entry) =>
-      this.#recover(entry, running).catch((error: unknown) => {
-        logger.warn({ err: error, computer: entry.value.id }, 'a computer could not be reconciled yet');
-      }),
-    );
+    const orWarn = (id: string, work: Promise<void>) =>
+      work.catch((error: unknown) => {
+        logger.warn({ err: error, computer: id }, 'a computer could not be reconciled yet');
+      });
+    const unlisted = computers.all().filter(({ entry }) => !listed.has(entry.key));
+    const recovered = [
+      ...entries.map((entry) => orWarn(entry.value.id, this.#recover(entry, running))),
+      ...unlisted.map((computer) => orWarn(computer.id, this.#clearAwayLost(computer))),
+    ];
     this.#firstRound = false;
     this.#found.resolve();
     await Promise.all(recovered);
@@ -107,6 +112,15 @@ export class Reconciler {
     const computer = computers.adopt(entry);
     if (computer.changing) return; // the next round handles it
     await reconcile(computer, running);
+  }
+
+  /** If a run is in progress, its next write notices that the record is gone. */
+  async #clearAwayLost(computer: Computer): Promise<void> {
+    const { org, id } = computer.record;
+    if (computer.changing || (await this.#deps.records.get(org, id))) return;
+    await computer.lock.run(async () => {
+      if (!computer.isGone && !computer.run) await clearAway(computer, null);
+    });
   }
 
   async #removeOrphans(found: readonly string[]): Promise<void> {

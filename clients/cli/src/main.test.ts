@@ -51,7 +51,9 @@ beforeAll(async () => {
       if (/^4\d\d$/.test(last)) {
         const error = { code: `code_${last}`, message: 'Refused.' };
         answer.writeHead(Number(last)).end(JSON.stringify({ error }));
-      } else answer.end(streamOf({ choices: [{ delta: { content: 'heard' } }] }));
+      } else if (last === 'refuse')
+        answer.end(streamOf({ choices: [{ delta: { refusal: 'I will not.' } }] }));
+      else answer.end(streamOf({ choices: [{ delta: { content: 'heard' } }] }));
       return;
     }
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://server');
@@ -235,6 +237,10 @@ async function typeInto(
   }
   return terminal;
 }
+
+test('chat prints the words of a refusal', async () => {
+  expect(await run('switchyard chat refuse')).toEqual({ code: 0, stdout: 'I will not.\n', stderr: '' });
+});
 
 test('a conversation goes on after an error, without the message that got no answer', async () => {
   chats.length = 0;

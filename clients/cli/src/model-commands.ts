@@ -29,7 +29,7 @@ interface ChatOptions {
 }
 
 interface Chunk {
-  choices?: { delta?: { content?: string | null } }[];
+  choices?: { delta?: { content?: string | null; refusal?: string | null } }[];
   usage?: { cost?: number } | null;
   error?: { code?: string; message?: string };
 }
@@ -98,7 +98,8 @@ async function streamAnswer(sy: Switchyard, model: string, messages: Message[]):
     if (data === '[DONE]') break;
     const chunk = JSON.parse(data) as Chunk;
     if (chunk.error) throw new SwitchyardError(chunk.error);
-    const written = chunk.choices?.[0]?.delta?.content ?? '';
+    const { content, refusal } = chunk.choices?.[0]?.delta ?? {};
+    const written = content || refusal || '';
     process.stdout.write(written);
     answer += written;
     cost = chunk.usage?.cost ?? cost;

@@ -26,7 +26,7 @@ export async function* chatAnswers(response: Response): AsyncGenerator<ChatAnswe
     if (chunk.error) throw new Error(chunk.error.message);
     const { delta } = chunk.choices?.[0] ?? {};
     answer = {
-      text: answer.text + (delta?.content ?? ''),
+      text: answer.text + (delta?.content || delta?.refusal || ''),
       toolCalls: (delta?.tool_calls ?? []).reduce(withDelta, answer.toolCalls),
       model: chunk.model ?? answer.model,
       usage: chunk.usage ?? answer.usage,

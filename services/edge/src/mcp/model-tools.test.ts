@@ -1,4 +1,4 @@
-// The chat tool with answers of a fake router: what a model says reaches the agent in whatever member it is.
+// The chat tool with answers of a fake router.
 import { serve } from '@switchyard/bus';
 import { modelCallSubject } from '@switchyard/contracts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -7,12 +7,15 @@ import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 let edge: TestEdge;
 let key: string;
 let message: object = {};
+/** The head of the latest call. */
+let head: unknown;
 
 beforeAll(async () => {
   edge = await startTestEdge();
   key = await edge.addKey();
   const router = await serve(edge.bus, { name: 'model-router', version: '0.0.1', description: 'of a test' });
   router.stream(modelCallSubject('language'), async (call) => {
+    head = call.head;
     for await (const _piece of call.body());
     call.setHead({ status: 200, content_type: 'application/json' });
     const choices = [{ index: 0, message, finish_reason: 'stop' }];
@@ -22,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => edge?.stop());
 
 /** The text that the tool returns. */
-async function chat(): Promise<unknown> {
+async function chat(headers: Record<string, string> = {}): Promise<unknown> {
   const messages = [{ role: 'user', content: 'Hello' }];
   const params = { name: 'chat', arguments: { model: 'acme/chat-1', messages } };
   const answer = await fetch(`${edge.url}/mcp`, {
@@ -31,6 +34,7 @@ async function chat(): Promise<unknown> {
       authorization: `Bearer ${key}`,
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
+      ...headers,
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
   });
@@ -56,4 +60,10 @@ test.each([
 ])('chat returns %s', async (_what, said, text) => {
   message = { role: 'assistant', ...said };
   expect(await chat()).toBe(text);
+});
+
+test('a call has the tags, the id and the trace that its client gave', async () => {
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  await chat({ 'x-service-tags': 'team=search', 'x-client-request-id': 'my-1', traceparent });
+  expect(head).toMatchObject({ tags: { team: 'search' }, client_request_id: 'my-1', traceparent });
 });

@@ -3,11 +3,21 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type ErrorBody, errorBody, ServiceError } from '@switchyard/contracts';
+import {
+  CLIENT_REQUEST_ID_HEADER,
+  type ErrorBody,
+  errorBody,
+  ServiceError,
+  TAGS_HEADER,
+  TRACEPARENT_HEADER,
+} from '@switchyard/contracts';
 import type { FastifyRequest } from 'fastify';
 
 /** Bytes of one answer that a tool reads into memory. */
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Headers with which a caller describes its calls. */
+const CALLER_CONTEXT = [TAGS_HEADER, CLIENT_REQUEST_ID_HEADER, TRACEPARENT_HEADER];
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
@@ -87,12 +97,16 @@ export class OwnApi {
 
   #exchange(method: Method, path: string, { headers, body }: Sent): Promise<IncomingMessage> {
     const { authorization, host } = this.#caller.headers;
+    const context = CALLER_CONTEXT.flatMap((name) => {
+      const value = this.#caller.headers[name.toLowerCase()];
+      return value === undefined ? [] : [[name, value]];
+    });
     const { localAddress, localPort } = this.#caller.raw.socket;
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const sent = request({
       ...{ method, path, host: localAddress, port: localPort, signal: this.#signal },
       // Addresses in answers are those that the caller can reach.
-      headers: { ...headers, authorization, host },
+      headers: { ...headers, ...Object.fromEntries(context), authorization, host },
     });
     const fail = (cause: Error) => reject(this.#signal.aborted ? this.#signal.reason : restarting(cause));
     sent.once('error', fail).once('response', resolve);

@@ -31,6 +31,12 @@ const ANSWERS: Record<string, [status: number, body: string]> = {
   'GET /v1/computers/cmp_2': [429, JSON.stringify(TOO_MANY)],
 };
 
+/** What a chat answers to these messages. */
+const DELTAS: Record<string, object> = {
+  refuse: { refusal: 'I will not.' },
+  hostile: { content: 'a\u001b[2Jb\n\tc' },
+};
+
 /** The messages of each chat. */
 const chats: string[][] = [];
 
@@ -51,9 +57,7 @@ beforeAll(async () => {
       if (/^4\d\d$/.test(last)) {
         const error = { code: `code_${last}`, message: 'Refused.' };
         answer.writeHead(Number(last)).end(JSON.stringify({ error }));
-      } else if (last === 'refuse')
-        answer.end(streamOf({ choices: [{ delta: { refusal: 'I will not.' } }] }));
-      else answer.end(streamOf({ choices: [{ delta: { content: 'heard' } }] }));
+      } else answer.end(streamOf({ choices: [{ delta: DELTAS[last] ?? { content: 'heard' } }] }));
       return;
     }
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://server');
@@ -240,6 +244,12 @@ async function typeInto(
 
 test('chat prints the words of a refusal', async () => {
   expect(await run('switchyard chat refuse')).toEqual({ code: 0, stdout: 'I will not.\n', stderr: '' });
+});
+
+test('an answer cannot command the terminal that shows it', async () => {
+  const terminal = await converse(['hostile', 'a\ufffd[2Jb\r\n\tc'], ['\x04', '']);
+  expect(await once(terminal, 'exit')).toEqual([0, null]);
+  expect((await run('switchyard chat hostile')).stdout).toBe('a\x1b[2Jb\n\tc\n'); // a pipe gets the bytes
 });
 
 test('a conversation goes on after an error, without the message that got no answer', async () => {

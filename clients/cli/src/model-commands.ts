@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { dataOf, type paths, type Switchyard, SwitchyardError, serverEvents } from '@switchyard/client';
 import type { Command } from 'commander';
-import { dollars, errorText, printJson, printTable, wantsJson } from './print.ts';
+import { dollars, errorText, printJson, printTable, printText, wantsJson } from './print.ts';
 import { connect } from './settings.ts';
 
 const MODEL_DEFAULT = 'local/chat';
@@ -100,7 +100,7 @@ async function streamAnswer(sy: Switchyard, model: string, messages: Message[]):
     if (chunk.error) throw new SwitchyardError(chunk.error);
     const { content, refusal } = chunk.choices?.[0]?.delta ?? {};
     const written = content || refusal || '';
-    process.stdout.write(written);
+    printText(written);
     answer += written;
     cost = chunk.usage?.cost ?? cost;
   }

@@ -39,6 +39,11 @@ export function printLine(line: string): void {
   process.stdout.write(`${line.replaceAll(/\p{Cc}/gu, '\ufffd')}\n`);
 }
 
+/** Prints a piece of a model's text. In a terminal, control characters that could command it are replaced. */
+export function printText(text: string): void {
+  process.stdout.write(process.stdout.isTTY ? text.replaceAll(/[^\P{Cc}\n\t]/gu, '\ufffd') : text);
+}
+
 /** A plain decimal, never an exponent: 0.00000885 -> $0.00000885 */
 export function dollars(amount: number): string {
   return `$${amount.toFixed(9).replace(/0{1,7}$/, '')}`;

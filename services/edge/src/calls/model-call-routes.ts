@@ -33,8 +33,6 @@ import { type CallRelay, relayCall } from './relay-call.ts';
 
 export const MODEL_ERRORS = [
   'wrong_endpoint',
-  'insufficient_funds',
-  'budget_exceeded',
   'model_not_allowed',
   'upstream_rejected',
   'model_not_found',
@@ -158,7 +156,7 @@ export function modelCallRoutes(relay: CallRelay): Route[] {
         path,
         operationId,
         permission: 'models:write',
-        billable: true,
+        charges: 'in_answer',
         ...(dialect ? { dialect } : {}),
         tag: 'Models',
         summary,
@@ -166,7 +164,7 @@ export function modelCallRoutes(relay: CallRelay): Route[] {
         bodyBytesMax: MODEL_BODY_BYTES_MAX,
         request: { body: CHECKED_BODIES[body].schema },
         response: {
-          ...{ status: 200, alsoStreams: streams, priced: true },
+          ...{ status: 200, alsoStreams: streams },
           ...(streamDescription === undefined ? {} : { streamDescription }),
           ...(streamEvent === undefined ? {} : { streamEvent }),
           ...describeResult(result),

@@ -127,7 +127,7 @@ class Relay implements ReplySink, Revocable {
     const { cost, tokens } = modelReplyEnd.parse(end);
     this.#request.admission?.used(tokens);
     const { request_id: requestId, org } = this.#head;
-    this.#deps.receipts.record(org, eventIds.call(requestId), cost);
+    const costHeader = this.#deps.receipts.stateCost(org, eventIds.call(requestId), cost);
     // A kept answer can be fetched again, so a kill before the client has it all must not take its charge back.
     this.#request.idempotent?.whenKept(() => this.#settle());
     if (this.#started) raw.end(last, () => this.#settle());
@@ -135,8 +135,8 @@ class Relay implements ReplySink, Revocable {
       this.#reply.hijack();
       raw.writeHead(this.#status, {
         ...this.#headers(),
+        ...costHeader,
         'content-length': last.length,
-        'x-service-cost': cost,
       });
       raw.end(last, () => this.#settle());
     }

@@ -136,9 +136,9 @@ function guardOf(
     reply.header('cache-control', 'no-store'); // for caches on the way, which may not know that a cookie is a credential
     const admit = (key: KeyRecord) => {
       request.apiKey = key;
-      if (route.billable) request.caller ??= callerContextOf(request.headers, key);
+      if (route.charges) request.caller ??= callerContextOf(request.headers, key);
       for (const permission of needed) requirePermission(key, permission);
-      if (route.billable) booking.check();
+      if (route.charges) booking.check();
     };
     const refuse = (error: Error) => {
       request.idempotent?.forget(); // no work has begun

@@ -44,13 +44,14 @@ export interface RouteDescription {
     inParts?: true;
     /** Supports `If-None-Match` with 304. */
     tagged?: true;
-    /** X-Service-Cost has the cost; for a stream only if the price is known in advance. */
-    priced?: true;
   };
   /** The shape of its body, its answer and its errors; other routes have OpenAI's errors. */
   dialect?: Dialect;
-  /** Begins work that is charged; refused while billing might never book it. */
-  billable?: true;
+  /**
+   * Its work is charged, and refused while billing might never book it or when the money is short. `in_answer`: the answer
+   * has the cost in X-Service-Cost, by `Receipts.stateCost`; a stream only if the price is known in advance.
+   */
+  charges?: 'in_answer' | 'later';
   /** Runs a command in a computer while it is open: counts in `concurrent_commands`. */
   runsCommand?: true;
   /** False: work may have begun before a 5xx, so clients must not repeat the request, except when the code says that none has. */
@@ -145,8 +146,8 @@ export function callerOf({ apiKey }: FastifyRequest): KeyRecord {
 }
 
 /** Whether a request of the route is a call of a model. */
-export function isModelCall({ billable, permission }: RouteDescription): boolean {
-  return billable === true && permission === 'models:write';
+export function isModelCall({ charges, permission }: RouteDescription): boolean {
+  return charges !== undefined && permission === 'models:write';
 }
 
 /** The permissions that a key needs for the route. */

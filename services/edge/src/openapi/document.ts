@@ -41,6 +41,8 @@ const WITH_A_BODY: readonly ErrorCode[] = [
   'unsupported_media_type',
 ];
 
+const WITH_A_CHARGE: readonly ErrorCode[] = ['insufficient_funds', 'budget_exceeded'];
+
 const WITH_AN_IDEMPOTENCY_KEY: readonly ErrorCode[] = [
   'invalid_request',
   'idempotency_in_use',
@@ -87,7 +89,7 @@ function operation(route: RouteDescription, schemas: Schemas): Record<string, un
       ...parametersOf(request?.params, 'path', schemas, route),
       ...parametersOf(request?.query, 'query', schemas),
       ...(takesIdempotencyKey(route) ? [idempotencyKeyParameter(route, schemas)] : []),
-      ...(route.billable ? CALLER_HEADERS : []),
+      ...(route.charges ? CALLER_HEADERS : []),
     ],
     ...(request?.body || request?.form || request?.bytes ? { requestBody: requestBody(route, schemas) } : {}),
     responses: {
@@ -115,6 +117,7 @@ function codesOf(route: RouteDescription, schemas: Schemas): readonly ErrorCode[
       ? (['unknown_field'] as const)
       : []),
     ...(takesIdempotencyKey(route) ? WITH_AN_IDEMPOTENCY_KEY : []),
+    ...(route.charges ? WITH_A_CHARGE : []),
     ...errors,
     ...EVERYWHERE,
   ];
@@ -152,13 +155,13 @@ function idempotencyKeyParameter({ response }: RouteDescription, schemas: Schema
 }
 
 function success(route: RouteDescription, schemas: Schemas) {
-  const { description, body, contentType = 'application/json', priced } = route.response;
+  const { description, body, contentType = 'application/json' } = route.response;
   const { alsoStreams = false, streamStatus, asText = [] } = route.response;
   return {
     description,
     headers: {
       ...REQUEST_ID_HEADER,
-      ...(priced ? costHeader(!alsoStreams) : {}),
+      ...(route.charges === 'in_answer' ? costHeader(!alsoStreams) : {}),
       ...(takesIdempotencyKey(route) ? REPLAYED_HEADER_DESCRIPTION : {}),
       ...(route.permission === 'public' ? {} : LIMIT_HEADERS),
     },

@@ -53,9 +53,9 @@ async function handedOver(): Promise<ReceiptBatch[]> {
 }
 
 test('the receipts of one second go in one batch, by org, in nano-dollars', async () => {
-  receipts.record('org_a', 'req_1', '0.000001234');
-  receipts.record('org_b', 'req_2', '0');
-  receipts.record('org_a', 'vid_1:charge', '1.5');
+  receipts.stateCost('org_a', 'req_1', '0.000001234');
+  receipts.stateCost('org_b', 'req_2', '0');
+  receipts.stateCost('org_a', 'vid_1:charge', '1.5');
   const batches = () => {
     clock.advance(SECOND_MS); // retries if JetStream did not store them in time
     return handedOver().catch(() => []);
@@ -78,14 +78,14 @@ test('the receipts of one second go in one batch, by org, in nano-dollars', asyn
 
 test('a stopping edge hands over the remaining receipts; one without receipts hands over nothing', async () => {
   clock.advance(SECOND_MS);
-  receipts.record('org_a', 'req_1', '0.1');
+  receipts.stateCost('org_a', 'req_1', '0.1');
   await receipts.close();
   expect((await handedOver()).map(({ number }) => number)).toEqual([1]);
 });
 
 test('more receipts than fit into one message go in several', async () => {
   for (let i = 0; i < 2 * RECEIPTS_PER_BATCH_MAX + 1; i += 1)
-    receipts.record('org_a', `req_${i}`, '0.000000001');
+    receipts.stateCost('org_a', `req_${i}`, '0.000000001');
   await receipts.close();
   const batches = await handedOver();
   expect(batches.map(({ number }) => number)).toEqual([1, 2, 3]);
@@ -95,10 +95,10 @@ test('more receipts than fit into one message go in several', async () => {
 
 test('receipts that JetStream refuses wait, and are handed over when it accepts them', async () => {
   await bus.jsm.streams.update(RECEIPTS_STREAM, { max_msg_size: 1 }); // JetStream refuses everything
-  receipts.record('org_a', 'req_1', '0.1');
+  receipts.stateCost('org_a', 'req_1', '0.1');
   clock.advance(SECOND_MS);
   await expect.poll(() => logged).toHaveLength(1);
-  receipts.record('org_a', 'req_2', '0.1');
+  receipts.stateCost('org_a', 'req_2', '0.1');
   expect(await handedOver()).toEqual([]);
   await bus.jsm.streams.update(RECEIPTS_STREAM, { max_msg_size: -1 });
   await receipts.close();
@@ -111,8 +111,8 @@ test('receipts that JetStream refuses wait, and are handed over when it accepts 
 
 test('receipts that a stopping edge cannot hand over are counted as lost, and their number is logged', async () => {
   await bus.close();
-  receipts.record('org_a', 'req_1', '0.1');
-  receipts.record('org_b', 'req_2', '0.1');
+  receipts.stateCost('org_a', 'req_1', '0.1');
+  receipts.stateCost('org_b', 'req_2', '0.1');
   await receipts.close();
   expect(receipts.dropped).toBe(2);
   expect(logged).toContainEqual(expect.objectContaining({ receipts: 2 }));
@@ -120,7 +120,7 @@ test('receipts that a stopping edge cannot hand over are counted as lost, and th
 
 test('a stopping edge waits 3 s for a JetStream that does not answer', async () => {
   process.kill(nats.pid, 'SIGSTOP');
-  receipts.record('org_a', 'req_1', '0.1');
+  receipts.stateCost('org_a', 'req_1', '0.1');
   clock.advance(SECOND_MS); // this batch is under way and is not answered
   const closed = receipts.close();
   clock.advance(3 * SECOND_MS);
@@ -132,7 +132,7 @@ test('a stopping edge waits 3 s for a JetStream that does not answer', async () 
 test('the metrics count answers, waiting receipts, and those dropped for lack of room', async () => {
   const metrics = new Registry();
   receiptsGauges(metrics, receipts);
-  for (let i = 0; i < 100_002; i += 1) receipts.record('org_a', `req_${i}`, '0');
+  for (let i = 0; i < 100_002; i += 1) receipts.stateCost('org_a', `req_${i}`, '0');
   const shown = await metrics.metrics();
   expect(shown).toContain('switchyard_edge_answers_total 100002\n');
   expect(shown).toContain('switchyard_edge_receipts_waiting 100000\n');

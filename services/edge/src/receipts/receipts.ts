@@ -49,13 +49,14 @@ export class Receipts {
   }
 
   /**
-   * Records the cost that a caller received; the event that charges it is stored.
+   * Returns the header that states the cost of an answer, and records it; the event that charges it is stored.
    * @param cost dollars
    */
-  record(org: string, event: string, cost: string): void {
+  stateCost(org: string, event: string, cost: string): { readonly 'x-service-cost': string } {
     this.answers += 1;
     if (this.#waiting.length < WAITING_MAX) this.#waiting.push({ org, event, cost });
     else this.dropped += 1;
+    return { 'x-service-cost': cost };
   }
 
   get waiting(): number {

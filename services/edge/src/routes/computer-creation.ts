@@ -39,7 +39,7 @@ export function computerCreationRoutes(deps: ComputerCreationRoutesDeps): Route[
         path: '/v1/computers',
         operationId: 'createComputer',
         permission: 'computers:write',
-        billable: true,
+        charges: 'later',
         tag: 'Computers',
         summary: 'Create a computer; it starts at once, and is billed by the minute',
         description: `The standard image needs no pull. Another image is pulled first, and the status is \`creating\` meanwhile. With \`stream: true\` the answer shows the progress, as GET does. If the client disconnects, the creation continues. DELETE cancels it at any time.`,
@@ -56,8 +56,6 @@ export function computerCreationRoutes(deps: ComputerCreationRoutesDeps): Route[
             'Events `progress`, at most two a second, with the id of the computer and its progress; the last event is `computer`, as without a stream, or `error`. Each is JSON with the same `type`. A comment comes every 15 s of silence. An immediate refusal is an error answer with its own status',
         },
         errors: [
-          'insufficient_funds',
-          'budget_exceeded',
           'image_unavailable',
           'computer_not_found',
           'computer_limit_reached',

@@ -102,16 +102,14 @@ function lifecycleRoute(
       path: `/v1/computers/{id}/${verb}`,
       operationId: `${verb}Computer`,
       permission: 'computers:write',
-      ...(verb === 'start' ? { billable: true } : {}),
+      ...(verb === 'start' ? { charges: 'later' as const } : {}),
       tag: COMPUTERS_TAG,
       summary,
       request: { params: computerParams },
       computerParam: 'id',
       response: { status: 200, description, body: computerObject },
       errors: [
-        ...(verb === 'start'
-          ? (['insufficient_funds', 'budget_exceeded', 'image_unavailable', 'computer_not_running'] as const)
-          : []),
+        ...(verb === 'start' ? (['image_unavailable', 'computer_not_running'] as const) : []),
         'computer_not_found',
         'computer_busy',
         'no_capacity',

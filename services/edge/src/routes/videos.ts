@@ -49,7 +49,7 @@ const START_VIDEO = {
   path: '/v1/videos/generations',
   operationId: 'createVideo',
   permission: 'models:write',
-  billable: true,
+  charges: 'in_answer',
   tag: TAG,
   summary: 'Start a video',
   description:
@@ -57,11 +57,9 @@ const START_VIDEO = {
   bodyBytesMax: MODEL_BODY_BYTES_MAX,
   request: { body: videosRequest },
   repeatable: false,
-  response: { status: 202, description: 'The job, pending', body: videoObject, priced: true },
+  response: { status: 202, description: 'The job, pending', body: videoObject },
   errors: [
     'wrong_endpoint',
-    'insufficient_funds',
-    'budget_exceeded',
     'model_not_allowed',
     'model_not_found',
     'url_not_allowed',
@@ -191,8 +189,7 @@ async function startVideo(
   const view = videoView.parse(JSON.parse(answer.toString('utf8')));
   const cost = formatDollars(parseDollars(view.usage.cost));
   request.admission?.used(0); // a video has no tokens
-  deps.receipts.record(key.org, eventIds.videoCharge(view.id), cost);
-  reply.header('x-service-cost', cost);
+  reply.headers(deps.receipts.stateCost(key.org, eventIds.videoCharge(view.id), cost));
   sendJson(reply, withUrl(deps, key.org, view, request), 202);
 }
 

@@ -33,7 +33,7 @@ export function transcriptionRoutes(deps: TranscriptionDeps): Route[] {
         path: '/v1/audio/transcriptions',
         operationId: 'createTranscription',
         permission: 'models:write',
-        billable: true,
+        charges: 'in_answer',
         tag: 'Models',
         summary: 'Turn speech into text (OpenAI’s shape, or the audio as base64 in JSON)',
         description:
@@ -44,7 +44,6 @@ export function transcriptionRoutes(deps: TranscriptionDeps): Route[] {
         request: { body: transcriptionJsonRequest, form: transcriptionFormRequest },
         response: {
           status: 200,
-          priced: true,
           description: 'The text, with its cost in `usage.cost`',
           body: transcriptionResult,
           asText: ['text/plain', 'application/x-subrip', 'text/vtt'],

@@ -3,7 +3,14 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Bus, connectBus } from '@switchyard/bus';
-import type { CreatedOrg, ModelObject, OrgObject, Statement } from '@switchyard/contracts';
+import {
+  type CreatedOrg,
+  type EventName,
+  type ModelObject,
+  type OrgObject,
+  REQUEST_CHARGES,
+  type Statement,
+} from '@switchyard/contracts';
 import { ROOT } from '@switchyard/local';
 import { parseDollars } from '@switchyard/money';
 import { makeLogger } from '@switchyard/service';
@@ -53,11 +60,16 @@ afterAll(async () => {
 
 const operate = <T>(method: string, path: string, body?: unknown) =>
   callAs<T>(stack, stack.key, method, path, body);
-const post = (key: string, path: string, body: unknown) =>
+/** @param body JSON, or a form */
+const post = (key: string, path: string, body: object) =>
   fetch(stack.url + path, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
+    headers: {
+      authorization: `Bearer ${key}`,
+      'x-service-tags': 'team=search',
+      ...(body instanceof FormData ? {} : { 'content-type': 'application/json' }),
+    },
+    body: body instanceof FormData ? body : JSON.stringify(body),
   });
 const read = (key: string, path: string) =>
   fetch(stack.url + path, { headers: { authorization: `Bearer ${key}` } });
@@ -90,6 +102,12 @@ const chat = { model: 'acme/chat-1', messages };
 const warm = { type: 'boolean', instructions: 'Is it warm?' };
 const speech = { model: 'acme/speech-1', input: 'Hello', voice: 'alloy' };
 
+function form(fields: Readonly<Record<string, string | File>>): FormData {
+  const data = new FormData();
+  for (const [name, value] of Object.entries(fields)) data.append(name, value);
+  return data;
+}
+
 /** Each with its nano-dollars at the price list and with 12.5 %. */
 const CALLS: [name: string, path: string, body: object, list: bigint, withMarkup: bigint][] = [
   ['chat', '/v1/chat/completions', chat, 8_850n, 9_956n], // 9956.25
@@ -105,6 +123,15 @@ const CALLS: [name: string, path: string, body: object, list: bigint, withMarkup
     'transcription',
     '/v1/audio/transcriptions',
     { model: 'acme/transcribe-1', audio: SILENT_SECOND.toString('base64'), media_type: 'audio/wav' },
+    ...([100_000n, 112_500n] as const),
+  ],
+  [
+    'transcription, as a form',
+    '/v1/audio/transcriptions',
+    form({
+      model: 'acme/transcribe-1',
+      file: new File([new Uint8Array(SILENT_SECOND)], 'silence.wav', { type: 'audio/wav' }),
+    }),
     ...([100_000n, 112_500n] as const),
   ],
   [
@@ -137,6 +164,8 @@ async function costsOf(answer: Response): Promise<(bigint | null)[]> {
 }
 
 describe('an org with a mark-up of 12.5 %, beside one without', () => {
+  const charging = new Set<EventName>();
+
   test.each(CALLS)('%s costs exactly that much more', async (_name, path, body, list, withMarkup) => {
     for (const [org, cost, markuppercent] of [
       [plain, list, undefined],
@@ -144,16 +173,22 @@ describe('an org with a mark-up of 12.5 %, beside one without', () => {
     ] as const) {
       const answer = await post(org.key, path, body);
       const id = answer.headers.get('x-request-id');
-      const costs = (await costsOf(answer)).filter((one) => one !== null);
-      expect(costs.length).toBeGreaterThan(0);
-      for (const one of costs) expect(one).toBe(cost);
+      const [header, member] = await costsOf(answer);
+      const isStream = 'stream' in body;
+      expect(header).toBe(isStream ? null : cost);
+      if (isStream || member !== null) expect(member).toBe(cost);
       const event = await events.until(
         `the charge of ${id}`,
         ({ data }) => 'lines' in data && 'request_id' in data && data.request_id === id,
       );
-      expect(event).toMatchObject({ data: { cost_nano: String(cost) } });
+      expect(event).toMatchObject({ data: { cost_nano: String(cost), tags: { team: 'search' } } });
       expect(event.markuppercent).toBe(markuppercent);
+      charging.add(event.type);
     }
+  });
+
+  test('every event that charges a request has a call here', () => {
+    expect([...charging].sort()).toEqual(REQUEST_CHARGES.toSorted());
   });
 
   test('a failed video is refunded in full', async () => {

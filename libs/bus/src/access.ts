@@ -96,6 +96,11 @@ export const BUCKET_USERS: Readonly<Record<BucketName, Partial<Record<ServiceNam
     'spent-tokens': { edge: ['watch', 'write'] },
   };
 
+/** The buckets whose writes carry events, which control publishes. */
+export const BUCKETS_WITH_EVENTS = (Object.keys(BUCKET_USERS) as BucketName[]).filter((name) =>
+  BUCKET_USERS[name].control?.includes('consume'),
+);
+
 /** Who reads and writes each object store. */
 export const OBJECT_STORE_USERS: Readonly<Record<ObjectStoreName, Services>> = {
   files: ['control'],

@@ -1,4 +1,5 @@
 // The bus, typed: calls as duplex byte streams, JSON operations on top of them, events, KV buckets, leases.
+export { BUCKETS_WITH_EVENTS } from './access.ts';
 export type { ByteSource } from './body-source.ts';
 export { Bucket, type Entry, openBucket, RevisionConflict } from './bucket.ts';
 export { BUCKETS } from './buckets.ts';

@@ -10,6 +10,7 @@ import { type CallCompleted, callEventIds, callEvents } from './events/call-even
 import { computerEventIds, computerEvents } from './events/computer-events.ts';
 import type { Booked } from './events/define-event.ts';
 import { videoEventIds, videoEvents } from './events/video-events.ts';
+import { LEDGER_KINDS } from './ledger-kinds.ts';
 
 export type { Actor, Administered, Changes } from './events/administered.ts';
 export { BUDGET_THRESHOLDS } from './events/budget-events.ts';
@@ -135,6 +136,12 @@ export function bookedAs(name: EventName): Booked<EventData<BookedEventName>> | 
   // The function of one event takes the data of that event only; TypeScript cannot express that.
   return 'booked' in defined ? (defined.booked as Booked<EventData<BookedEventName>>) : null;
 }
+
+/** The events that charge a request: Logs show them as calls, and their publishers hold the cost of the work before. */
+export const REQUEST_CHARGES: readonly EventName[] = (Object.keys(EVENTS) as EventName[]).filter((name) => {
+  const kind = bookedAs(name)?.kind ?? null;
+  return kind !== null && LEDGER_KINDS[kind].log === 'call';
+});
 
 const envelope = z.object({
   specversion: z.literal('1.0'),

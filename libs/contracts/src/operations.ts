@@ -24,6 +24,7 @@ import { computerMetrics } from './computer-metrics.ts';
 import { computerRecord } from './computer-record.ts';
 import { uploadRequest, uploadResult, workspaceDeleted } from './computer-workspace.ts';
 import { computerList, computerObject, createComputerRequest, deletedComputer } from './computers.ts';
+import { EVENTS, REQUEST_CHARGES } from './events.ts';
 import { deletedFile, fileList, fileObject, filesQuery } from './files.ts';
 import {
   createdKey,
@@ -75,8 +76,8 @@ const shortList = withQuery(shortListQuery);
 
 type Services = readonly ServiceName[];
 const EDGE: Services = ['edge'];
-/** Services whose work is held against budgets. */
-const SPENDERS: Services = ['model-router', 'video-worker'];
+/** Services whose work is held against budgets. Computer hosts have operations of their own. */
+const SPENDERS: Services = [...new Set(REQUEST_CHARGES.map((name) => EVENTS[name].by))];
 const HOSTS: Services = [HOST_SERVICE];
 
 /** An operation says who calls it: nats-server refuses it to every other service. */

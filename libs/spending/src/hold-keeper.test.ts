@@ -137,8 +137,10 @@ test('a refusal is thrown to the caller, and nothing is held', async () => {
 }, 90_000);
 
 describe('work at an exact price', () => {
-  const priced = (call: string, limited: true | undefined) => ({
-    ...{ org: 'org_a', keyId: 'key_a', call, limited, price: 50n, signal: NEVER_ABORTED },
+  const priced = (id: string, limited: true | undefined) => ({
+    event: { id, data: { org: 'org_a', key_id: 'key_a', cost_nano: '50' } },
+    limited,
+    signal: NEVER_ABORTED,
   });
   const last = () => settledCalls().at(-1);
 

@@ -17,10 +17,13 @@ interface HeldCall {
   readonly call: string;
 }
 
-interface PricedCall extends HeldCall {
+interface ChargedWork {
+  /** The event that will charge it. */
+  readonly event: {
+    readonly id: string;
+    readonly data: { readonly org: string; readonly key_id: string; readonly cost_nano: string };
+  };
   readonly limited: boolean | undefined;
-  /** Nano-dollars. */
-  readonly price: bigint;
   readonly signal: AbortSignal;
 }
 
@@ -54,13 +57,15 @@ export class HoldKeeper {
   }
 
   /**
-   * Does work that is charged at an exact price when it is done. Meanwhile the price is held, if the org or the key has
-   * a limit.
+   * Does work whose event states its exact price, and publishes the event at its end. Meanwhile the price is held, if the
+   * org or the key has a limit.
    * @throws ServiceError as `CallHold.take` does, and errors of the work, which release the hold
    */
-  async runWithHold<T>({ limited, price, signal, ...call }: PricedCall, work: () => Promise<T>): Promise<T> {
+  async runWithHold<T>({ event, limited, signal }: ChargedWork, work: () => Promise<T>): Promise<T> {
     if (!limited) return work();
-    const hold = this.open(call);
+    const { org, key_id: keyId, cost_nano } = event.data;
+    const price = BigInt(cost_nano);
+    const hold = this.open({ org, keyId, call: event.id });
     await hold.take(price, true, signal);
     let spent = 0n;
     try {

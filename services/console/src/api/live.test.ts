@@ -17,6 +17,7 @@ test.each([
   ['call.refused', { path: '/v1/logs' }, []],
   ['call.refused', { path: '/v1/logs/{request_id}' }, []],
   ['key.created', {}, ['/v1/keys']],
+  ['budget.threshold', {}, []],
 ])('%s %o is shown by %o', (type, data, paths) => {
   expect(pathsShowing({ type, data })).toEqual(paths);
 });

@@ -1,6 +1,6 @@
 // Live events: one connection of this tab to GET /v1/events, which resumes where it was. Pages listen to it, and what
 // they show of an event's noun is loaded again.
-import type { EventName, StreamedEvent } from '@switchyard/contracts';
+import type { BookedEventName, EventName, StreamedEvent } from '@switchyard/contracts';
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import { call, refresh } from './client.ts';
 import { serverEvents } from './server-events.ts';
@@ -14,15 +14,16 @@ const CATCH_UP_MS_MAX = 5 * 60_000;
 /** Logs and usage are booked within a second of the event. */
 export const BOOKED_MS = 1_200;
 
-type Noun = EventName extends `${infer N}.${string}` ? N : never;
+type NounOf<E extends EventName> = E extends `${infer N}.${string}` ? N : never;
+type BookedNoun = NounOf<BookedEventName>;
+type Paths = readonly string[];
 
-/** Paths that show each noun. */
-const SHOWN_BY: Record<Noun, readonly string[]> = {
-  call: ['/v1/usage', '/v1/logs', '/v1/account', '/v1/statements'],
-  computer: ['/v1/computers', '/v1/usage', '/v1/logs', '/v1/account', '/v1/statements'],
-  video: ['/v1/videos', '/v1/usage', '/v1/logs', '/v1/account', '/v1/statements'],
+const BILL: Paths = ['/v1/usage', '/v1/logs', '/v1/account', '/v1/statements'];
+/** Paths that show each noun; the bill shows a booked one without a line. */
+const SHOWN_BY: Record<Exclude<NounOf<EventName>, BookedNoun>, Paths> & Partial<Record<BookedNoun, Paths>> = {
+  computer: ['/v1/computers', ...BILL],
+  video: ['/v1/videos', ...BILL],
   credit: ['/v1/account', '/v1/credits', '/v1/statements'],
-  charge: ['/v1/account', '/v1/usage', '/v1/logs', '/v1/statements'],
   account: ['/v1/account'],
   key: ['/v1/keys'],
   org: ['/v1/account', '/v1/orgs'],
@@ -108,7 +109,7 @@ function dispatch(event: StreamedEvent): void {
 export function pathsShowing({ type, data }: Pick<StreamedEvent, 'type' | 'data'>): readonly string[] {
   // A refused call costs nothing. A refused load of logs must not cause another: that would never end.
   if (type === 'call.refused') return String(data.path).startsWith('/v1/logs') ? [] : ['/v1/logs'];
-  return SHOWN_BY[type.split('.')[0] as Noun] ?? [];
+  return SHOWN_BY[type.split('.')[0] as keyof typeof SHOWN_BY] ?? BILL;
 }
 
 /** Reloads what is shown of these paths once events are booked, at most once in `BOOKED_MS`. */

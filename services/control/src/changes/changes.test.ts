@@ -1,11 +1,12 @@
 // Each change of administration is one event that says who made it, by which request, and what changed, without a
 // secret. Uses a real nats-server, and a router that knows one maker.
-import { type Bus, request, serve } from '@switchyard/bus';
+import { type Bus, openBucket, request, serve } from '@switchyard/bus';
 import { DEFAULT_ORG, type Event, type EventName, TENANT_PERMISSIONS } from '@switchyard/contracts';
 import { type EventLog, FakeClock } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestControl, type TestControl } from '../__fixtures__/test-control.ts';
 import { firstKeyId } from '../keys/first-key.ts';
+import { createWithEvents } from './write.ts';
 
 const FIRST = 'sy_the_first_key_of_all';
 const caller = { org: DEFAULT_ORG, key_id: firstKeyId(FIRST) };
@@ -189,4 +190,11 @@ test('events of a maker’s key say who changed it, and nothing of the key', asy
   );
   expect(events.of('provider.deleted')).toHaveLength(1);
   expect(JSON.stringify(events.all).includes(api_key)).toBe(false);
+});
+
+test('a write with events is refused where nothing would publish them after a crash', async () => {
+  const bucket = await openBucket(bus, 'computer-slots');
+  const published = { bucket, events: { publish: async () => {} } };
+  await expect(createWithEvents(published, 'org_x', {}, [])).rejects.toThrow('libs/bus/src/access.ts');
+  expect(await bucket.keys()).toEqual([]);
 });

@@ -1,11 +1,9 @@
 // Publishes the events that writes carry (write.ts), for writers that died before they did it. Each bucket has a durable
 // consumer; any number of instances pull from it. The writer has published nearly all of them: the stream drops repeats.
-import { type Bus, type EventPublisher, eventsOfEntry, Feed } from '@switchyard/bus';
+import { BUCKETS_WITH_EVENTS, type Bus, type EventPublisher, eventsOfEntry, Feed } from '@switchyard/bus';
 import type { Event } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 
-/** The buckets whose writes carry events. */
-const BUCKETS_WITH_EVENTS = ['keys', 'orgs', 'webhooks', 'webhook-secrets', 'provider-keys'] as const;
 /** One at a time: the events of a record keep their order. */
 const WRITES_MAX = 1;
 /** How long events wait if an instance dies with them. */

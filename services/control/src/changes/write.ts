@@ -1,6 +1,12 @@
 // Writes to buckets that are published as events. A write carries its events in a header, in one message with the
 // record, and they are published right after it. If this process dies in between, publish-written.ts finds them there.
-import { type Bucket, DUPLICATE_WINDOW_NS, type Entry, type EventPublisher } from '@switchyard/bus';
+import {
+  BUCKETS_WITH_EVENTS,
+  type Bucket,
+  DUPLICATE_WINDOW_NS,
+  type Entry,
+  type EventPublisher,
+} from '@switchyard/bus';
 import type { Event } from '@switchyard/contracts';
 
 const DUPLICATE_WINDOW_MS = DUPLICATE_WINDOW_NS / 1_000_000;
@@ -65,6 +71,8 @@ export async function deleteWithEvents<V>(
  * may have died. The stream drops a repeat; older events were published by publish-written.ts.
  */
 async function publishReplaced<V>({ bucket, events }: Published<V>, key: string): Promise<void> {
+  if (!BUCKETS_WITH_EVENTS.some((name) => name === bucket.name))
+    throw new Error(`nothing publishes the events of writes to ${bucket.name}: libs/bus/src/access.ts`);
   const last = await bucket.lastWrite(key);
   if (last && Date.now() - last.at.getTime() < DUPLICATE_WINDOW_MS) await publishAll({ events }, last.events);
 }

@@ -252,6 +252,7 @@ describe('a key with a spending limit', () => {
   test('leaves no key that it creates at the moment of its revocation', async () => {
     const [key, admin] = [await put({ limit }), await put({})];
     const slow = {
+      name: keys.name,
       get: (name: string) => keys.get(name),
       lastWrite: (name: string) => keys.lastWrite(name),
       delete: (name: string) => keys.delete(name),

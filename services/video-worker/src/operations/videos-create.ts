@@ -73,9 +73,8 @@ interface CheckedCall {
 async function takeJob(deps: VideoOperations, checked: CheckedCall): Promise<VideoView> {
   const { head, request, offers, image, signal } = checked;
   const event = chargeEvent(deps, head, request, offers, image);
-  const price = BigInt(event.data.cost_nano);
-  const call = { org: head.org, keyId: head.key_id, call: event.id, limited: head.limited, price, signal };
-  const input = await deps.holds.runWithHold(call, () => publishJob(deps, event, request, image, signal));
+  const work = { event, limited: head.limited, signal };
+  const input = await deps.holds.runWithHold(work, () => publishJob(deps, event, request, image, signal));
   return showVideo(newRecord(event, input), deps.clock.now());
 }
 

@@ -3,6 +3,7 @@ import { JetStreamError } from '@nats-io/jetstream';
 import { TimeoutError } from '@nats-io/nats-core';
 import type { OperationHandler, ServiceHost } from '@switchyard/bus';
 import { type OperationName, ServiceError } from '@switchyard/contracts';
+import { Locks } from '@switchyard/service';
 import { MongoError } from 'mongodb';
 import type { Accounts } from './accounts/accounts.ts';
 import type { AccountRecords } from './accounts/records.ts';
@@ -20,6 +21,7 @@ import { statementsEvents, statementsGet, statementsList } from './operations/st
 import { usageGet } from './operations/usage-get.ts';
 import type { PartitionDeps } from './partition-deps.ts';
 import { answered, DatabaseSilent } from './store/answered.ts';
+import { CALLER_MS_MAX } from './when-complete.ts';
 
 /** Dependencies of the operations. */
 export interface BillingDeps
@@ -29,12 +31,11 @@ export interface BillingDeps
   readonly watch: BooksWatch;
 }
 
-/** Time limit of an answer, including the wait for events: well below the timeout of callers. */
-const ANSWER_MS_MAX = 12_000;
 /** `Retry-After` of a temporary failure, in seconds. */
 const RETRY_AFTER_S = 2;
 
 export function register(host: ServiceHost, deps: BillingDeps): void {
+  const reports = new Locks();
   const handle = <N extends OperationName>(name: N, answer: OperationHandler<N>) =>
     host.handle(name, (request, context) => orUnavailable(answer(request, context)), deps.partition.places);
   handle('account.get', (request) => accountGet(request, deps));
@@ -54,7 +55,7 @@ export function register(host: ServiceHost, deps: BillingDeps): void {
   handle('statements.get', (request) => statementsGet(request, deps));
   handle('statements.events', (request) => statementsEvents(request, deps));
   handle('usage.get', (request, { signal }) =>
-    usageGet(request, deps, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)])),
+    usageGet(request, { ...deps, reports }, AbortSignal.any([signal, AbortSignal.timeout(CALLER_MS_MAX)])),
   );
   handle('logs.list', (request) => logsList(request, deps));
   handle('logs.get', (request) => logsGet(request, deps));
@@ -65,7 +66,7 @@ const TEMPORARY_ERRORS = [MongoError, DatabaseSilent, JetStreamError, TimeoutErr
 
 async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
   try {
-    return await answered(answer, ANSWER_MS_MAX);
+    return await answered(answer, CALLER_MS_MAX);
   } catch (cause) {
     if (!TEMPORARY_ERRORS.some((kind) => cause instanceof kind)) throw cause;
     throw new ServiceError('service_unavailable', 'Billing is unavailable. Retry later.', {

@@ -1,8 +1,9 @@
 // Sums that a batch left unfinished are not readable until they are recovered.
 import { Lock, systemClock } from '@switchyard/service';
+import { FakeClock } from '@switchyard/testing';
 import { expect, test } from 'vitest';
 import { Progress } from './progress.ts';
-import { whenComplete } from './when-complete.ts';
+import { CALLER_MS_MAX, whenComplete } from './when-complete.ts';
 
 function deps() {
   return { accounts: { lock: new Lock() }, progress: new Progress(), clock: systemClock };
@@ -36,6 +37,22 @@ test('after an interrupted batch, sums are read once they are recovered', async 
   expect(reads).toBe(0);
   complete.progress.recovered();
   expect(await reading).toBe(1);
+});
+
+test('a read whose turn comes after its caller has given up is left out', async () => {
+  const clock = new FakeClock();
+  const complete = { ...deps(), clock };
+  complete.progress.recovered();
+  const batch = Promise.withResolvers<void>();
+  const booking = complete.accounts.lock.run(() => batch.promise);
+  let reads = 0;
+  const late = whenComplete(complete, async () => (reads += 1));
+  clock.advance(CALLER_MS_MAX);
+  const inTime = whenComplete(complete, async () => (reads += 1));
+  batch.resolve();
+  await booking;
+  await expect(late).rejects.toMatchObject({ code: 'service_unavailable', retryAfterS: 1 });
+  expect(await inTime).toBe(1);
 });
 
 test('sums that are not recovered in time are not shown', async () => {

@@ -5,6 +5,12 @@ import type { Clock, Lock } from '@switchyard/service';
 import { CATCH_UP_MS_MAX } from './catch-up.ts';
 import type { Progress } from './progress.ts';
 
+/**
+ * Time limit of an answer in milliseconds, including all waits: well below the timeout of callers. A read that begins
+ * later only keeps others waiting.
+ */
+export const CALLER_MS_MAX = 12_000;
+
 interface WhenComplete {
   readonly accounts: { readonly lock: Lock };
   readonly progress: Progress;
@@ -12,15 +18,19 @@ interface WhenComplete {
 }
 
 /**
- * @throws ServiceError `service_unavailable` when the sums are not whole within `CATCH_UP_MS_MAX`; the errors of `read`
+ * @throws ServiceError `service_unavailable` when the sums are not whole within `CATCH_UP_MS_MAX`, or batches and other
+ * reads take `CALLER_MS_MAX`; the errors of `read`
  */
 export async function whenComplete<T>(deps: WhenComplete, read: () => Promise<T>): Promise<T> {
   const { accounts, progress, clock } = deps;
-  const deadline = clock.monotonic() + CATCH_UP_MS_MAX;
+  const asked = clock.monotonic();
   for (;;) {
-    const found = await accounts.lock.run(async () => (progress.complete ? { value: await read() } : null));
+    const found = await accounts.lock.run(async () => {
+      if (clock.monotonic() - asked >= CALLER_MS_MAX) throw unavailable('the sums of the ledger are in use');
+      return progress.complete ? { value: await read() } : null;
+    });
     if (found) return found.value;
-    await untilComplete(deps, deadline);
+    await untilComplete(deps, asked + CATCH_UP_MS_MAX);
   }
 }
 
@@ -34,10 +44,11 @@ export async function untilComplete(
 ): Promise<void> {
   while (!progress.complete) {
     const leftMs = deadline - clock.monotonic();
-    if (leftMs <= 0)
-      throw new ServiceError('service_unavailable', 'the sums of the ledger are being recovered', {
-        retryAfterS: 1,
-      });
+    if (leftMs <= 0) throw unavailable('the sums of the ledger are being recovered');
     await progress.changed(leftMs);
   }
+}
+
+function unavailable(message: string): ServiceError {
+  return new ServiceError('service_unavailable', message, { retryAfterS: 1 });
 }

@@ -1,5 +1,6 @@
 // Answers about money, when the stream or the ledger fails around an event.
-import { systemClock } from '@switchyard/service';
+import type { UsageQuery } from '@switchyard/contracts';
+import { Locks, systemClock } from '@switchyard/service';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { completed, ORG } from '../fixtures/events.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
@@ -28,6 +29,7 @@ const deps = () =>
     ...{ bus: installation.client.bus, partition: ONLY_PARTITION, progress: new Progress() },
     ...{ store: installation.database.store, clock: systemClock },
   }) as BillingDeps;
+const reporting = () => ({ ...deps(), reports: new Locks() });
 const grant = () =>
   creditsCreate({ org: ORG, key_id: 'key_1', body: { amount: 5, reason: 'payment' } }, deps());
 
@@ -77,6 +79,37 @@ test.each([
 });
 
 test('usage is not answered from sums that miss rows of the ledger', async () => {
-  const asked = usageGet({ org: ORG, key_id: 'key_1', query: {} }, deps(), new AbortController().signal);
+  const asked = usageGet({ org: ORG, key_id: 'key_1', query: {} }, reporting(), new AbortController().signal);
   await expect(asked).rejects.toMatchObject({ code: 'service_unavailable', retryAfterS: 1 });
+});
+
+test('an org gets one report at a time that adds up rows of the ledger, and other reports meanwhile', async () => {
+  const { store } = installation.database;
+  let open = 0;
+  const opened: number[] = [];
+  const gate = Promise.withResolvers<void>();
+  async function* rows() {
+    opened.push(++open);
+    await gate.promise;
+    open -= 1;
+    yield* [];
+  }
+  const ledger = Object.assign(Object.create(store.ledger) as typeof store.ledger, { find: () => rows() });
+  const all = { ...reporting(), store: { ...store, ledger } };
+  all.progress.recovered();
+  const report = (org: string, query: UsageQuery, signal = new AbortController().signal) =>
+    usageGet({ org, key_id: 'key_1', query }, all, signal);
+  const gone = new AbortController();
+  const both = [report(ORG, { group_by: 'tag:team' }), report(ORG, { interval: 'minute' })];
+  const late = report(ORG, { group_by: 'tag:team' }, gone.signal);
+  both.push(report('org_other', { group_by: 'tag:team' }));
+  await expect.poll(() => opened).toEqual([1, 2]);
+  const day = { from: '2026-11-20T00:00:00Z', to: '2026-11-21T00:00:00Z' };
+  expect((await report(ORG, day)).total.cost).toBe(0.00000001);
+  expect(opened).toEqual([1, 2]);
+  gone.abort(new Error('the caller is gone'));
+  gate.resolve();
+  await Promise.all(both);
+  await expect(late).rejects.toThrow('the caller is gone');
+  expect(opened).toEqual([1, 2, 1]);
 });

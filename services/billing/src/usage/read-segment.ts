@@ -45,7 +45,7 @@ async function* fromLedger(
 }
 
 async function* fromHours(
-  { store, org, family, value }: ReadSegments,
+  { store, org, family, value, signal }: ReadSegments,
   segments: readonly Segment[],
 ): AsyncGenerator<Point> {
   const byStart = segmentsByStart(segments, HOUR_MS);
@@ -53,7 +53,8 @@ async function* fromHours(
     { org, family, ...only(value), start: oneOf([...byStart.keys()], HOUR_MS) },
     CURSOR,
   );
-  for await (const { start, value: group, quarters } of hours)
+  for await (const { start, value: group, quarters } of hours) {
+    signal?.throwIfAborted();
     for (const { from, to, takenFrom } of byStart.get(start.getTime()) ?? [])
       for (const [i, quarter] of QUARTERS.entries()) {
         const amounts = quarters[quarter];
@@ -62,10 +63,11 @@ async function* fromHours(
         yield { at, group, amounts };
         if (takenFrom !== undefined) yield { at: takenFrom, group, amounts: negated(amounts) };
       }
+  }
 }
 
 async function* fromDays(
-  { store, org, family, value }: ReadSegments,
+  { store, org, family, value, signal }: ReadSegments,
   segments: readonly Segment[],
 ): AsyncGenerator<Point> {
   const byStart = segmentsByStart(segments, DAY_MS);
@@ -74,6 +76,7 @@ async function* fromDays(
     CURSOR,
   );
   for await (const day of days) {
+    signal?.throwIfAborted();
     const start = day.start.getTime();
     for (const { countedAt = start } of byStart.get(start) ?? [])
       yield { at: countedAt, group: day.value, amounts: day };

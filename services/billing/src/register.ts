@@ -52,17 +52,20 @@ export function register(host: ServiceHost, deps: BillingDeps): void {
   handle('host-holds.renew', (request) => hostHoldsRenew(request, deps));
   handle('refunds.create', (request) => refundsCreate(request, deps));
   handle('statements.list', (request) => statementsList(request, deps));
-  handle('statements.get', (request) => statementsGet(request, deps));
+  handle('statements.get', (request, { signal }) => statementsGet(request, deps, whileAsked(signal)));
   handle('statements.events', (request) => statementsEvents(request, deps));
-  handle('usage.get', (request, { signal }) =>
-    usageGet(request, { ...deps, reports }, AbortSignal.any([signal, AbortSignal.timeout(CALLER_MS_MAX)])),
-  );
+  handle('usage.get', (request, { signal }) => usageGet(request, { ...deps, reports }, whileAsked(signal)));
   handle('logs.list', (request) => logsList(request, deps));
   handle('logs.get', (request) => logsGet(request, deps));
 }
 
 /** Errors of an unavailable database or stream: temporary, not caused by the request. */
 const TEMPORARY_ERRORS = [MongoError, DatabaseSilent, JetStreamError, TimeoutError];
+
+/** Ends with the caller, and with the time limit of an answer. */
+function whileAsked(signal: AbortSignal): AbortSignal {
+  return AbortSignal.any([signal, AbortSignal.timeout(CALLER_MS_MAX)]);
+}
 
 async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
   try {

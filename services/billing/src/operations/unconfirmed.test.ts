@@ -1,7 +1,8 @@
 // Answers about money, when the stream or the ledger fails around an event.
 import type { UsageQuery } from '@switchyard/contracts';
-import { Locks, systemClock } from '@switchyard/service';
+import { Lock, Locks, systemClock } from '@switchyard/service';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import type { Accounts } from '../accounts/accounts.ts';
 import { completed, ORG } from '../fixtures/events.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
 import { ONLY_PARTITION } from '../partitions/partition.ts';
@@ -9,6 +10,7 @@ import { Progress } from '../progress.ts';
 import type { BillingDeps } from '../register.ts';
 import { creditsCreate } from './credits.ts';
 import { refundsCreate } from './refunds-create.ts';
+import { statementsGet, statementsList } from './statements.ts';
 import { usageGet } from './usage-get.ts';
 
 let installation: TestInstallation;
@@ -112,4 +114,34 @@ test('an org gets one report at a time that adds up rows of the ledger, and othe
   await Promise.all(both);
   await expect(late).rejects.toThrow('the caller is gone');
   expect(opened).toEqual([1, 2, 1]);
+});
+
+test.each([
+  ['of a month', statementsGet],
+  ['in the list', statementsList],
+])('booking does not wait while a statement %s is read', async (_, ask) => {
+  const { store } = installation.database;
+  const { lines } = store.aggregates;
+  const [opened, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const slow = Object.assign(Object.create(lines) as typeof lines, {
+    aggregate: (...pipeline: Parameters<typeof lines.aggregate>) => ({
+      async toArray() {
+        opened.resolve();
+        await gate.promise;
+        return lines.aggregate(...pipeline).toArray();
+      },
+    }),
+  });
+  const lock = new Lock();
+  const all = {
+    ...{ ...deps(), accounts: { lock } as Accounts },
+    store: { ...store, aggregates: { ...store.aggregates, lines: slow } },
+  };
+  all.progress.recovered();
+  const asked = { org: ORG, key_id: 'key_1', month: '2026-11', query: {} };
+  const read = ask(asked, all, new AbortController().signal);
+  await opened.promise;
+  expect(await lock.run(() => 'booked')).toBe('booked');
+  gate.resolve();
+  expect(JSON.stringify(await read)).toContain('"total":1e-8');
 });

@@ -9,9 +9,10 @@ import {
 import { dollarsToJson } from '@switchyard/money';
 import { answered } from '../store/answered.ts';
 import { addAmounts, noAmounts } from '../store/buckets.ts';
-import type { Amounts, LedgerRow, StatementLineDocument, UnnumberedRow } from '../store/documents.ts';
+import type { LedgerRow, StatementLineDocument, UnnumberedRow } from '../store/documents.ts';
 import { readQuantities } from '../store/quantities.ts';
 import type { Store } from '../store/store.ts';
+import { CURSOR } from '../usage/read-ledger.ts';
 import { closesAt } from './months.ts';
 
 /** The sums of a month, in nano-dollars. */
@@ -23,60 +24,77 @@ interface MonthSums {
 
 /** All months of an org that have lines, in order, each with its balances. */
 export async function readSummaries(store: Store, org: string, now: number): Promise<StatementSummary[]> {
-  const months = await sumsByMonth(store, org);
+  const months = sumsByMonth(await answered(sumsOfLines(store, org)), await creditRows(store, org));
   let balance = 0n;
   return [...months.keys()].sort().map((month) => {
-    const sums = months.get(month) ?? { credits: 0n, charges: 0n, refunds: 0n };
+    const sums = months.get(month) ?? noSums();
     const summary = summaryOf(month, sums, balance, now);
-    balance += sums.credits - sums.charges - sums.refunds;
+    balance += netOf(sums);
     return summary;
   });
 }
 
-/** The statement of a month; empty when the month has no lines. */
+/**
+ * The statement of a month; empty when the month has no lines. Rows may be booked meanwhile: the totals are those of the
+ * lines as read, so they always add up.
+ * @throws the reason of the signal
+ */
 export async function readStatement(
   store: Store,
   org: string,
   month: string,
   now: number,
+  signal?: AbortSignal,
 ): Promise<Statement> {
-  const months = await sumsByMonth(store, org);
+  const credits = await creditRows(store, org);
+  const isEarlier = (row: { readonly month: string }) => row.month < month;
+  const before = await answered(sumsOfLines(store, org, { $lt: month }));
   let opening = 0n;
-  for (const [other, { credits, charges, refunds }] of months)
-    if (other < month) opening += credits - charges - refunds;
-  const lines = together(await answered(store.aggregates.lines.find({ org, month }).toArray()));
-  const sums = months.get(month) ?? { credits: 0n, charges: 0n, refunds: 0n };
-  const granted = (await creditRows(store, org)).filter((row) => row.month === month);
+  for (const sums of sumsByMonth(before, credits.filter(isEarlier)).values()) opening += netOf(sums);
+  const lines = await readLines(store, { org, month }, signal);
+  const granted = credits.filter((row) => row.month === month);
+  const sums = sumsByMonth(lines, granted).get(month) ?? noSums();
   return {
     ...summaryOf(month, sums, opening, now),
     org,
-    lines: folded(lines).sort(inOrder).map(lineOf),
+    lines: lines.sort(inOrder).map(lineOf),
     granted: granted.flatMap(creditOf),
   };
 }
 
-async function sumsByMonth(store: Store, org: string): Promise<Map<string, MonthSums>> {
+function noSums(): MonthSums {
+  return { credits: 0n, charges: 0n, refunds: 0n };
+}
+
+function netOf({ credits, charges, refunds }: MonthSums): bigint {
+  return credits - charges - refunds;
+}
+
+function sumsByMonth(lines: readonly SumOfLines[], credits: readonly LedgerRow[]): Map<string, MonthSums> {
   const months = new Map<string, MonthSums>();
   const of = (month: string) => {
-    const sums = months.get(month) ?? { credits: 0n, charges: 0n, refunds: 0n };
+    const sums = months.get(month) ?? noSums();
     months.set(month, sums);
     return sums;
   };
-  for (const { month, kind, cost } of await answered(sumsOfLines(store, org)))
-    of(month)[kind === 'refund' ? 'refunds' : 'charges'] += cost;
-  for (const row of await creditRows(store, org)) of(row.month).credits += row.credit?.amount ?? 0n;
+  for (const { month, kind, cost } of lines) of(month)[kind === 'refund' ? 'refunds' : 'charges'] += cost;
+  for (const row of credits) of(row.month).credits += row.credit?.amount ?? 0n;
   return months;
 }
 
 type SumOfLines = Pick<StatementLineDocument, 'month' | 'kind' | 'cost'>;
 
 /**
- * The sums of all statements of an org by month and kind. The server adds them up: an org has a line for each computer
+ * The sums of the statements of an org by month and kind. The server adds them up: an org has a line for each computer
  * and month.
  */
-export async function sumsOfLines({ aggregates }: Store, org: string): Promise<SumOfLines[]> {
+export async function sumsOfLines(
+  { aggregates }: Store,
+  org: string,
+  month?: { readonly $lt: string },
+): Promise<SumOfLines[]> {
   const sums = aggregates.lines.aggregate<{ _id: Omit<SumOfLines, 'cost'>; cost: bigint | number }>([
-    { $match: { org } },
+    { $match: month ? { org, month } : { org } },
     { $group: { _id: { month: '$month', kind: '$kind' }, cost: { $sum: '$cost' } } },
   ]);
   return (await sums.toArray()).map(({ _id, cost }) => ({ ..._id, cost: BigInt(cost) }));
@@ -105,41 +123,44 @@ function summaryOf(
   };
 }
 
-/** Merges the parts that a line has in several partitions. */
-function together(parts: readonly StatementLineDocument[]): StatementLineDocument[] {
-  return [...Map.groupBy(parts, ({ line }) => line).values()].flatMap(([first, ...others]) => {
-    if (!first || others.length === 0) return first ?? [];
-    const rates = [first, ...others].flatMap((part) => part.rates ?? []);
-    const sum = sumOf([first, ...others]);
-    return { ...first, ...sum, ...(rates.length > 0 ? { rates: [...new Set(rates)] } : {}) };
-  });
+type OfMonth = Pick<StatementLineDocument, 'org' | 'month'>;
+
+/** The lines of the largest amounts, and one line for all others of a kind. Memory holds no more than these. */
+async function readLines(
+  { aggregates }: Store,
+  of: OfMonth,
+  signal: AbortSignal | undefined,
+): Promise<StatementLineDocument[]> {
+  const largest = await answered(largestLines(aggregates, of));
+  const lines = new Map<string, StatementLineDocument>();
+  for await (const part of aggregates.lines.find(of, CURSOR)) {
+    signal?.throwIfAborted();
+    const line = largest.has(part.line) ? part : { ...part, ...ALL_OTHERS, line: OTHER_LINES[part.kind] };
+    const before = lines.get(line.line);
+    lines.set(line.line, before ? together(before, line) : line);
+  }
+  return [...lines.values()];
 }
 
-/** The lines of the largest amounts, and one line for all others of a kind. */
-function folded(lines: readonly StatementLineDocument[]): StatementLineDocument[] {
-  const bySize = lines.toSorted((a, b) => {
-    const difference = sizeOf(b) - sizeOf(a);
-    return difference === 0n ? (a.line < b.line ? -1 : 1) : difference > 0n ? 1 : -1;
-  });
-  const others = Map.groupBy(bySize.slice(STATEMENT_LINES_MAX), ({ kind }) => kind);
-  return [
-    ...bySize.slice(0, STATEMENT_LINES_MAX),
-    ...[...others].flatMap(([kind, [first, ...more]]) => {
-      if (!first) return [];
-      const nothing = { type: null, model: null, computer: null, late: false, rates: [] };
-      return { ...first, ...nothing, line: OTHER_LINES[kind], ...sumOf([first, ...more]) };
-    }),
-  ];
+const ALL_OTHERS = { type: null, model: null, computer: null, late: false, rates: [] };
+
+async function largestLines({ lines }: Store['aggregates'], of: OfMonth): Promise<Set<string>> {
+  const largest = lines.aggregate<{ _id: string }>([
+    { $match: of },
+    { $group: { _id: '$line', cost: { $sum: '$cost' } } },
+    { $project: { size: { $abs: '$cost' } } },
+    { $sort: { size: -1, _id: 1 } },
+    { $limit: STATEMENT_LINES_MAX },
+  ]);
+  return new Set((await largest.toArray()).map(({ _id }) => _id));
 }
 
-function sizeOf({ cost }: StatementLineDocument): bigint {
-  return cost < 0n ? -cost : cost;
-}
-
-function sumOf(lines: readonly StatementLineDocument[]): Amounts {
+/** Merges two parts of a line: it has one in each partition. */
+function together(a: StatementLineDocument, b: StatementLineDocument): StatementLineDocument {
   const sum = noAmounts();
-  for (const { calls, cost, quantities = {} } of lines) addAmounts(sum, { calls, cost, quantities });
-  return sum;
+  for (const { calls, cost, quantities = {} } of [a, b]) addAmounts(sum, { calls, cost, quantities });
+  const rates = [...new Set([...(a.rates ?? []), ...(b.rates ?? [])])];
+  return { ...a, ...sum, ...(rates.length > 0 ? { rates } : {}) };
 }
 
 /** Usage before refunds; within each, the most expensive first. */

@@ -350,6 +350,24 @@ describe('stopping by itself', () => {
     await testAgent.recordWhen(id, ({ state }) => state === 'stopped');
   });
 
+  test('not when a command came before that, however late its turn is', async () => {
+    const { id } = await testAgent.create();
+    const [computer] = testAgent.agent.computers.all().filter((one) => one.id === id);
+    const gate = Promise.withResolvers<void>();
+    void computer!.lock.run(() => gate.promise);
+    const command = testAgent.exec(id, 'echo here');
+    command.catch(() => {}); // awaited below
+    try {
+      await expect.poll(() => computer!.lock.pending).toBe(2);
+      testAgent.clock.advance(120_000);
+      expect(computer!.lock.pending).toBe(3);
+    } finally {
+      gate.resolve();
+    }
+    expect(await command).toMatchObject({ stdout: 'here\n' });
+    expect(await testAgent.record(id)).toMatchObject({ state: 'running' });
+  });
+
   test('not while a command runs, however long', async () => {
     const { id } = await testAgent.create();
     const running = testAgent.exec(id, 'touch begun; until [ -e go ]; do sleep 0.01; done');

@@ -36,8 +36,12 @@ export async function currentRun(computer: Computer): Promise<Run> {
  * `service_unavailable` if this agent left it to the next one
  */
 export async function useRun<T>(computer: Computer, work: (run: Run) => Promise<T>): Promise<T> {
-  const run = await currentRun(computer);
-  const ended = run.beginCommand();
+  computer.requireCreated();
+  // Still under the lock: the work that waits for it next may be the end of an idle run.
+  const { run, ended } = await computer.lock.run(() => {
+    const run = computer.requireRun();
+    return { run, ended: run.beginCommand() };
+  });
   noteActivity(computer);
   try {
     return await work(run);

@@ -104,6 +104,21 @@ test('files whose mounts are removed while the computer runs: mounted again in t
   expect((await testAgent.exec(id, 'cat file later; ls written-meanwhile')).stdout).toContain('kept\nmore\n');
 });
 
+test('mounts over the files of a computer that stops: its slot and its system disk are removed in the next round', async () => {
+  const { id } = await testAgent.create();
+  const slot = await slotPath();
+  // More mounts than one removal unmounts.
+  for (let mounts = 0; mounts < 9; mounts++) await run('mount', ['-t', 'tmpfs', 'none', slot]);
+  await testAgent.ask('stop', id);
+  const left = async () => {
+    const folder = `${testAgent.dataFolder}/hosts/computer-agent/computers`;
+    return (await Promise.all(['slots', 'system/images'].map((name) => readdir(`${folder}/${name}`)))).flat();
+  };
+  expect(await left()).toHaveLength(2);
+  await testAgent.agent.reconciler.reconcile();
+  expect(await left()).toEqual([]);
+});
+
 test('a disk that is unmounted while its computer is stopped: the next start mounts it', async () => {
   const { id } = await testAgent.create();
   await testAgent.exec(id, 'echo kept > file');

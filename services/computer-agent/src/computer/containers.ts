@@ -51,12 +51,16 @@ export class Containers {
   readonly #computers = new Map<string, string>();
   /** Containers that this agent has begun to end. */
   readonly #ending = new Set<string>();
+  /** Slots that could not be cleared. Their containers are gone, so no list names them. */
+  readonly #uncleared = new Set<string>();
 
   constructor(deps: ContainersDeps) {
     this.#deps = deps;
   }
 
+  /** All containers of this agent. Also tries again to clear slots of containers that are gone. */
   async list(): Promise<EngineContainer[]> {
+    for (const slot of this.#uncleared) await this.#orWarn(this.#clearSlot(slot), slot);
     const found = await this.#deps.engine.list();
     for (const { containerId, slot } of found) this.#slots.set(containerId, slot);
     return found;
@@ -194,7 +198,7 @@ export class Containers {
     }
   }
 
-  /** What cannot be removed now is left to the next agent. */
+  /** What cannot be removed now is removed later: a container by the reconciler, what belongs to it by `list`. */
   async #orWarn(removal: Promise<void>, slot: string): Promise<void> {
     await removal.catch((error: unknown) =>
       this.#deps.logger.warn({ err: error, slot }, 'A container, or what belongs to it, is left over'),
@@ -204,9 +208,15 @@ export class Containers {
   /** Removes everything that belongs to a slot. The container must be gone. */
   async #clearSlot(slot: string): Promise<void> {
     const { slots, sockets, systemDisks, workspaces } = this.#deps;
-    await slots?.remove(slot);
-    await sockets.remove(slot);
-    await systemDisks.remove(slot);
+    try {
+      await slots?.remove(slot);
+      await sockets.remove(slot);
+      await systemDisks.remove(slot);
+    } catch (error) {
+      this.#uncleared.add(slot);
+      throw error;
+    }
+    this.#uncleared.delete(slot);
     const computerId = this.#computers.get(slot);
     this.#computers.delete(slot);
     const isOver = computerId !== undefined && !this.#computers.values().some((id) => id === computerId);

@@ -1,5 +1,6 @@
 // The bus is unavailable while computers run: they continue, no minute is lost or doubled, and unreachable time is not
 // billed.
+import { recordKey } from '@switchyard/contracts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   defaultLimits,
@@ -109,24 +110,56 @@ test('a computer that ends by itself meanwhile and is stopped before that is wri
   await expectMinutes(id, ['1:0'], '1:stopped');
 });
 
-test('in the last write of a creation, which is stored: the computer is taken back, free of charge', async () => {
-  const { id } = newTestRecord('host_unknown', defaultLimits());
+/**
+ * From now on, the agent's writes of a record fail.
+ * @param first the first one that fails contains this, and is stored nevertheless
+ * @returns ends it
+ */
+function failWrites(id: string, first?: string): () => void {
   const { js } = testAgent.bus;
   const publish = js.publish.bind(js);
-  let away = false;
+  let away = first === undefined;
   js.publish = async (subject, payload, options) => {
-    if (!subject.endsWith(id)) return publish(subject, payload, options);
+    if (!(subject.startsWith('$KV.computers.') && subject.endsWith(id)))
+      return publish(subject, payload, options);
     if (away) throw new Error('of the test');
     const ack = await publish(subject, payload, options);
-    away = String(payload).includes('"state":"running"');
+    away = String(payload).includes(first!);
     if (away) throw new Error('of the test');
     return ack;
   };
-  try {
-    await expect(testAgent.create({ id })).rejects.toMatchObject({ code: 'service_unavailable' });
-  } finally {
+  return () => {
     js.publish = publish;
-  }
+  };
+}
+
+test('for minutes in which the computer is deleted: its last minute is the one that control charged', async () => {
+  const { id } = await testAgent.create();
+  const running = testAgent.exec(id, 'sleep 1000'); // keeps the computer busy
+  running.catch(() => {});
+  await testAgent.exec(id, 'true'); // the first runs when the second has answered
+  await testAgent.pass(59_600);
+  const back = failWrites(id);
+  testAgent.clock.advance(600_000); // no heartbeat is heard: 60 s are billed
+  await testAgent.agent.heartbeat.beat();
+  await testAgent.agent.reconciler.reconcile();
+  await installation.events.until('minute', (event) => event.id === `${id}:1:0`);
+  const record = (await testAgent.record(id))!;
+  expect(record).toMatchObject({ state: 'running', minutes: 0 });
+  // As control deletes a computer of a silent host.
+  const deleted = { ...record, state: 'deleting', minutes: 1, run: null } as const;
+  await installation.computers.put(recordKey(record), deleted);
+  back();
+  await testAgent.pass(1_000); // the next minute would end
+  await expect.poll(() => testAgent.record(id)).toBeNull();
+  await expectMinutes(id, ['1:0'], '1:deleted');
+});
+
+test('in the last write of a creation, which is stored: the computer is taken back, free of charge', async () => {
+  const { id } = newTestRecord('host_unknown', defaultLimits());
+  const back = failWrites(id, '"state":"running"');
+  await expect(testAgent.create({ id })).rejects.toMatchObject({ code: 'service_unavailable' });
+  back();
   expect(await testAgent.record(id)).toMatchObject({ state: 'running' });
   await testAgent.agent.reconciler.reconcile();
   expect(await testAgent.record(id)).toBeNull();

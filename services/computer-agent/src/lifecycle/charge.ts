@@ -1,6 +1,7 @@
 // Charges the minutes of a run, each once.
 import { minuteEvent } from '@switchyard/contracts';
 import { minuteCost } from '../metering/minutes.ts';
+import { RecordTaken } from '../store/computer-records.ts';
 import type { Computer } from './computer.ts';
 
 const SOURCE = '/switchyard/computer-agent';
@@ -13,6 +14,8 @@ export async function chargeMinutes(computer: Computer, minutes: number, elapsed
   const { run, recordedRun, deps } = computer;
   const costNano = minuteCost(computer.record);
   const published = Math.max(recordedRun.minutes_charged, run?.minutesPublished ?? 0);
+  // The last write failed. Control may have taken the record since, and charged the next minute itself.
+  if (published < minutes) await countMinutes(computer, published, elapsedMs).catch(unlessTaken);
   for (let minute = published; minute < minutes; minute++) {
     run?.holds.spend(minute);
     const { record, now: time } = computer;
@@ -21,13 +24,17 @@ export async function chargeMinutes(computer: Computer, minutes: number, elapsed
     );
     if (run) run.minutesPublished = minute + 1;
   }
-  const total = Math.max(minutes, published);
+  await countMinutes(computer, Math.max(minutes, published), elapsedMs);
+}
+
+/** Counts the run's published minutes in the record, unless it has them. */
+async function countMinutes(computer: Computer, total: number, elapsedMs: number): Promise<void> {
+  const { record, recordedRun } = computer;
   const charged = total - recordedRun.minutes_charged;
   if (charged === 0) return;
-  const { record } = computer;
   await computer.write({
     minutes: record.minutes + charged,
-    cost_nano: String(BigInt(record.cost_nano) + costNano * BigInt(charged)),
+    cost_nano: String(BigInt(record.cost_nano) + minuteCost(record) * BigInt(charged)),
     run: {
       ...recordedRun,
       minutes_charged: total,
@@ -35,4 +42,9 @@ export async function chargeMinutes(computer: Computer, minutes: number, elapsed
       anchored_at: computer.now.toISOString(),
     },
   });
+}
+
+/** While the store is away, minutes are published nevertheless. */
+function unlessTaken(error: unknown): void {
+  if (error instanceof RecordTaken) throw error;
 }

@@ -1,9 +1,12 @@
 // Minutes while wall clocks are changed, hosts are suspended and months end: real NATS and Docker, clocks controlled
 // by the test. The monotonic clock measures the billed time; the wall clock only dates minutes.
+import { recordKey } from '@switchyard/contracts';
 import { FakeClock } from '@switchyard/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ANCHOR_AGE_MS_MAX } from './metering/resumed-run.ts';
 import {
+  defaultLimits,
+  newTestRecord,
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
@@ -133,4 +136,13 @@ test('a run of zero length costs a minute, and so does the next one', async () =
   await testAgent.delete(id);
   await installation.events.until('deleted', (event) => event.id === `${id}:3:deleted`);
   expect(minutesOf(id).map(({ data }) => `${data.run}:${data.minute}`)).toEqual(['1:0', '2:0', '3:0']);
+});
+
+test('a host whose clock is a minute ahead of control’s does not take back a creation that is on its way', async () => {
+  await agentAt(new FakeClock(NOON));
+  const created_at = new Date(NOON - MINUTE_MS).toISOString();
+  const record = newTestRecord(testAgent.agent.hostId, defaultLimits(), { created_at });
+  await installation.computers.create(recordKey(record), record);
+  await testAgent.agent.reconciler.reconcile();
+  expect(await testAgent.ask('create', record.id)).toMatchObject({ status: 'running' });
 });

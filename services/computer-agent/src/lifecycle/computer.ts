@@ -12,6 +12,8 @@ export class Computer {
   readonly id: string;
   readonly deps: ComputerDeps;
   readonly lock = new Lock();
+  /** When this agent first saw the record, by its monotonic clock: control's clock, which dates the record, may differ. */
+  readonly knownSince: number;
   /** The current run, once this agent has begun it or taken it over. */
   run: Run | null = null;
   /** Creations and starts in progress, and starts that wait: aborting one ends its wait for the image. */
@@ -27,6 +29,7 @@ export class Computer {
     this.id = entry.value.id;
     this.#entry = entry;
     this.deps = deps;
+    this.knownSince = deps.clock.monotonic();
     this.#gone = gone;
   }
 

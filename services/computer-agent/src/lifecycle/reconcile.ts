@@ -18,7 +18,7 @@ import { ACTIVITY_BEHIND_MS_MAX, noteActivity, watchRun } from './run-watch.ts';
 
 /** Reconciler rounds in which a container that exists but does not answer is retried. */
 const CONNECT_ATTEMPTS_MAX = 3;
-/** If the request for a creation has not arrived after this time, control has given it up. */
+/** If the request for a creation has not arrived this long after its record was seen, control has given it up. */
 export const CREATION_ARRIVES_MS_MAX = 60_000;
 
 /**
@@ -47,9 +47,9 @@ export function reconcile(computer: Computer, containers: ReadonlySet<string>): 
 /** Undoes a creation that an earlier agent began or that never arrived. Its caller got no answer. */
 async function takeBackCreation(computer: Computer): Promise<void> {
   const { deps, record } = computer;
-  const ageMs = deps.clock.now() - Date.parse(record.created_at);
+  const knownMs = deps.clock.monotonic() - computer.knownSince;
   const begun = record.run !== null || record.progress !== null;
-  const onItsWay = !begun && ageMs < CREATION_ARRIVES_MS_MAX;
+  const onItsWay = !begun && knownMs < CREATION_ARRIVES_MS_MAX;
   if (onItsWay) return;
   await computer.removeContainer();
   await undoCreation(computer);

@@ -231,6 +231,20 @@ describe('an agent that starts', () => {
     expect(await output(await start(next, id), 'cat file')).toBe('kept\n');
   });
 
+  test('and ends before it takes computers over unmounts only the disks of stopped ones', async () => {
+    testHost = await openTestHost({ diskGb: SMALL_GB });
+    const running = await testHost.createComputer();
+    const stopped = await testHost.createComputer();
+    await run(running.computer, 'echo kept > file');
+    await stopped.computer.stop();
+    const at = await mountOf(running.id);
+    await (await testHost.reopen()).close();
+    expect(await mountsUnder(await mountOf(stopped.id))).toEqual([]);
+    expect(await mountsUnder(at)).toEqual([at]);
+    const again = await testHost.connect(running.computer, await testHost.reopen());
+    expect(await output(again, 'cat file')).toBe('kept\n');
+  });
+
   test('removes an earlier agent’s partial uploads from a running computer’s disk', async () => {
     testHost = await openTestHost({ diskGb: SMALL_GB });
     const { id, computer } = await testHost.createComputer();

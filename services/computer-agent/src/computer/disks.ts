@@ -9,7 +9,7 @@ import { access, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
 import { Locks, type Logger } from '@switchyard/service';
-import { isFileSystem } from '../docker/mounts.ts';
+import { isFileSystem, mounts } from '../docker/mounts.ts';
 import { type DiskFolder, openDiskFolder } from './disk-folder.ts';
 import { formatDisk, unmountDisk } from './disk-image.ts';
 import { Spares } from './spares.ts';
@@ -195,18 +195,25 @@ export class Disks {
     this.#mounted.add(disk);
   }
 
-  /** A container that still sees the mount keeps it until the container ends. */
+  /** Unmounts the disk, unless a slot shows it: an agent that starts may take a while to take its computer over. */
   async #unmount(computerId: string): Promise<void> {
     try {
       await this.#exclusively(computerId, async () => {
         const disk = this.#disks.get(computerId);
-        if (disk === undefined) return;
+        if (disk === undefined || (await this.#isShown(disk))) return;
         await unmountDisk(this.#folder.mount(disk));
         this.#mounted.delete(disk);
       });
     } catch (error) {
       this.#options.logger.warn({ err: error, computer: computerId }, 'disk unmount failed');
     }
+  }
+
+  /** Whether the disk's files are mounted in a slot. */
+  async #isShown(disk: string): Promise<boolean> {
+    const table = await mounts();
+    const own = table.find(({ point }) => point === this.#folder.mount(disk));
+    return table.some(({ device, root }) => device === own?.device && root === '/files');
   }
 
   async #destroy(disk: string): Promise<void> {

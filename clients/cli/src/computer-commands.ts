@@ -1,17 +1,19 @@
 // `switchyard computers`: life, commands, terminals and files of computers.
+import { isUtf8 } from 'node:buffer';
 import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
+import { buffer } from 'node:stream/consumers';
 import { type CreationProgress, dataOf, type ExecOptions } from '@switchyard/client';
 import type { Command } from 'commander';
 import { addAssignment } from './assignment.ts';
 import { copy } from './copy.ts';
-import { dollars, printResult, printTable, wantsJson } from './print.ts';
-import { readCount } from './read-count.ts';
+import { dollars, errorText, printResult, printTable, wantsJson } from './print.ts';
+import { readCount, readNumber } from './read-count.ts';
 import { connect } from './settings.ts';
 import { attachTerminal } from './terminal.ts';
 
 /** Exit code until a command in a computer has one, as with ssh. */
 const FAILED_BEFORE_THE_COMMAND = 255;
+const FAILED = 1;
 
 interface CreateOptions {
   name?: string;
@@ -45,12 +47,12 @@ export function addComputerCommands(program: Command): void {
     .option('--cwd <folder>', 'the folder it runs in; default: /workspace')
     .option('--timeout <seconds>', 'seconds after which the command is stopped', readCount)
     .option('-e, --env <NAME=value>', 'an extra variable; may be repeated', addAssignment, {})
-    .option('-i, --stdin', 'pass standard input to the command')
+    .option('-i, --stdin', 'pass standard input, which must be text, to the command')
     .passThroughOptions()
     .action(
       async (id: string, words: string[], { stdin, json: _, ...flags }: ExecFlags, command: Command) => {
         process.exitCode = FAILED_BEFORE_THE_COMMAND;
-        const options: ExecOptions = { ...flags, ...(stdin ? { stdin: await text(process.stdin) } : {}) };
+        const options: ExecOptions = { ...flags, ...(stdin ? { stdin: await readText(process.stdin) } : {}) };
         const computer = await (await connect()).computers.get(id);
         if (wantsJson(command)) {
           const result = await computer.exec(words.join(' '), options);
@@ -101,7 +103,7 @@ function addLifeCommands(computers: Command): void {
     .description('create a computer, and print its id when it runs')
     .option('--name <name>', 'a label')
     .option('--image <image>', 'an image of a public registry')
-    .option('--cpu <cores>', 'cores', Number)
+    .option('--cpu <cores>', 'cores', readNumber)
     .option('--memory <mb>', 'MiB of memory', readCount)
     .option('--idle-minutes <minutes>', 'idle minutes after which it stops by itself', readCount)
     .option('--metadata <name=value>', 'a tag, for Usage; may be repeated', addAssignment, {})
@@ -126,10 +128,10 @@ function addLifeCommands(computers: Command): void {
       .argument('<id...>')
       .action(async (ids: string[], _options: object, command: Command) => {
         const sy = await connect();
-        for (const id of ids) {
+        await forEach(ids, async (id) => {
           const info = await (await sy.computers.get(id))[change]();
           printResult(command, `${id} is ${info.status}`, info);
-        }
+        });
       });
   computers
     .command('rm')
@@ -137,11 +139,32 @@ function addLifeCommands(computers: Command): void {
     .argument('<id...>')
     .action(async (ids: string[], _options: object, command: Command) => {
       const sy = await connect();
-      for (const id of ids) {
+      await forEach(ids, async (id) => {
         await (await sy.computers.get(id)).delete();
         printResult(command, `${id} is deleted`, { id, deleted: true });
-      }
+      });
     });
+}
+
+/** A computer that fails must not leave the others running and charged. */
+async function forEach(ids: string[], change: (id: string) => Promise<void>): Promise<void> {
+  for (const id of ids)
+    try {
+      await change(id);
+    } catch (error) {
+      process.stderr.write(`${id}: ${errorText(error)}\n`);
+      process.exitCode = FAILED;
+    }
+}
+
+/** @throws Error for other bytes, which JSON cannot carry */
+async function readText(input: NodeJS.ReadableStream): Promise<string> {
+  const bytes = await buffer(input);
+  if (!isUtf8(bytes))
+    throw new Error(
+      'Standard input is not UTF-8 text. Copy it to a file of the computer: switchyard computers cp.',
+    );
+  return bytes.toString();
 }
 
 function addLinkCommand(computers: Command): void {

@@ -1,6 +1,6 @@
 // `switchyard computers cp`: one file, streamed either way.
-import { createReadStream, createWriteStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
 import { basename, join, posix } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -22,7 +22,9 @@ export async function copy(
   if (source.id === null && target.id !== null) {
     const path = isFolderPath(target.path) ? posix.join(target.path, basename(source.path)) : target.path;
     const { files } = await computers.get(target.id);
-    const content = Readable.toWeb(createReadStream(source.path)) as ReadableStream<Uint8Array>;
+    await using file = await open(source.path);
+    if ((await file.stat()).isDirectory()) throw new Error(`${source.path} is a folder: cp copies one file.`);
+    const content = Readable.toWeb(file.createReadStream()) as ReadableStream<Uint8Array>;
     const written = await files.write(path, content);
     return { from, to: `${target.id}:${written.path}` };
   }

@@ -28,6 +28,7 @@ const ANSWERS: Record<string, [status: number, body: string]> = {
   ],
   'GET /v1/computers': [200, JSON.stringify({ data: [HOSTILE] })],
   'POST /v1/computers': [201, JSON.stringify({ ...COMPUTER, id: 'cmp_2' })],
+  'DELETE /v1/computers/cmp_1': [200, JSON.stringify({ id: 'cmp_1', object: 'computer', deleted: true })],
   'GET /v1/computers/cmp_2': [429, JSON.stringify(TOO_MANY)],
 };
 
@@ -113,6 +114,36 @@ test.each([
     stdout: '',
     stderr: 'Standard output cannot be written: ENOSPC: no space left on device, write\n',
   });
+});
+
+test('an input that is not text is refused: the command would get other bytes', async () => {
+  expect(await run("printf 'a\\377' | switchyard computers exec -i cmp_1 cat")).toEqual({
+    code: 255,
+    stdout: '',
+    stderr: 'Standard input is not UTF-8 text. Copy it to a file of the computer: switchyard computers cp.\n',
+  });
+});
+
+test('a copy of what is no file names the path', async () => {
+  const missing = "ENOENT: no such file or directory, open '/tmp/none'\n";
+  const copy = (from: string) => run(`switchyard computers cp ${from} cmp_1:x`);
+  expect(await copy('/tmp/none')).toEqual({ code: 1, stdout: '', stderr: missing });
+  const folder = '/tmp is a folder: cp copies one file.\n';
+  expect(await copy('/tmp')).toEqual({ code: 1, stdout: '', stderr: folder });
+});
+
+test('of several computers, one that fails is named and does not keep the others from being deleted', async () => {
+  expect(await run('switchyard computers rm cmp_2 cmp_1')).toEqual({
+    code: 1,
+    stdout: 'cmp_1 is deleted\n',
+    stderr: 'cmp_2: rate_limited: Too many requests.\n',
+  });
+});
+
+test('a number of cores that is none is refused before a request', async () => {
+  const { code, stderr } = await run('switchyard computers create --cpu half');
+  expect(code).toBe(1);
+  expect(stderr).toContain("argument 'half' is invalid. Write a number.");
 });
 
 test('a reader that closes the pipe ends the program quietly', async () => {

@@ -462,6 +462,21 @@ describe('a streamed answer', () => {
     ]);
   });
 
+  test.each([
+    ['under the index of another one', piece(0, 'b', '"中Ģüü"')],
+    ['without an index', { id: 'b', function: { name: '中Ģ', arguments: '"中Ģüü"' } }],
+  ])('keeps every character of a call %s, raw or escaped', (_what, call) => {
+    // One `ü` is raw, as are the other characters of the text; makers in Python escape all of them.
+    const escaped = (text: string) =>
+      text.replaceAll(
+        /[\u0100-\uffff]|ü(?=ü)/g,
+        (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+      );
+    const stream = whole(calling(0, piece(0, 'a', '{}')), escaped(calling(0, call)), chunk('b'));
+    const [, event] = eventsOf(pass(stream, 1000).text);
+    expect(event).toBe(calling(0, { ...call, index: 1 }).replace('gpt-4o-mini-2024-07-18', 'acme/chat-1'));
+  });
+
   test('keeps the bytes of calls whose indexes differ already, whatever they are', () => {
     const stream = [
       calling(0, piece(1, 'a', '')),

@@ -2,7 +2,7 @@
 // OpenAI gives each an index of its own, which is its number.
 
 /** The piece of a tool call; its first piece has the id and the name. */
-interface CallPiece {
+export interface CallPiece {
   index?: number;
   id?: string;
   function?: { name?: string } | null;

@@ -4,7 +4,7 @@ import { isJsonObject } from '../json/is-json-object.ts';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
 import { type Price, readUsage, type TokenUsage } from '../spending/pricing.ts';
 import { inputTokensOf, readRequest } from '../spending/request-price.ts';
-import { CallNumbers } from './call-numbers.ts';
+import { CallNumbers, type CallPiece } from './call-numbers.ts';
 import {
   type ChatChoice,
   choicesOf,
@@ -19,6 +19,13 @@ import { usageWithCost } from './usage-with-cost.ts';
 
 /** Length of a possible `[DONE]` with whitespace around it. */
 const DONE_LENGTH_MAX = 32;
+
+interface ToolCall {
+  /** The index of its choice. */
+  choice: unknown;
+  /** A reference into the chunk. */
+  call: CallPiece;
+}
 
 interface SseOptions {
   /** The caller's own body. */
@@ -94,7 +101,10 @@ export class SseAnswer extends EventStream {
     const usage = usageOf(chunk, choices);
     const goesOn = choices.length > 0;
     // Clients join the pieces of a call by its index. Only an event with another number is written anew.
-    const text = this.#renumber(choices) ? this.#written(chunk) : event;
+    const calls = callsOf(choices);
+    const numbers = this.#numbersOf(calls);
+    const isNumbered = calls.every(({ call }, at) => call.index === numbers[at]);
+    const text = isNumbered ? event : this.#renumbered(data, numbers);
     if (usage === null) return { text, goesOn, waits: isFinished };
     const counted = readUsage(usage);
     if (counted) {
@@ -135,26 +145,22 @@ export class SseAnswer extends EventStream {
     return wanted.map(earlierText).join('') + putUsage(last.text, usage);
   }
 
-  /** Gives each tool call an index of its own. Returns whether an index was changed. */
-  #renumber(choices: readonly ChatChoice[]): boolean {
-    let isChanged = false;
-    for (const { index: choice, delta } of choices) {
-      const { tool_calls: calls } = isJsonObject(delta) ? delta : {};
-      if (!Array.isArray(calls)) continue;
+  /** The indexes for these tool calls: each call has its own. */
+  #numbersOf(calls: readonly ToolCall[]): number[] {
+    return calls.map(({ choice, call }) => {
       const numbers = this.#numbers.get(choice) ?? new CallNumbers();
       this.#numbers.set(choice, numbers);
-      for (const call of calls.filter(isJsonObject)) {
-        const number = numbers.numberOf(call);
-        if (call.index === number) continue;
-        call.index = number;
-        isChanged = true;
-      }
-    }
-    return isChanged;
+      return numbers.numberOf(call);
+    });
   }
 
-  #written(chunk: Chunk): string {
-    return `data: ${JSON.stringify({ ...chunk, model: this.model.id })}`;
+  /** The event under other indexes. It is decoded first: as latin1, `\u00fc` would be written as a byte of its own. */
+  #renumbered(data: string, numbers: readonly number[]): string {
+    const chunk = JSON.parse(Buffer.from(data, 'latin1').toString('utf8')) as Chunk;
+    for (const [at, { call }] of callsOf(choicesOf(chunk)).entries())
+      Object.assign(call, { index: numbers[at] });
+    const text = JSON.stringify({ ...chunk, model: this.model.id });
+    return Buffer.from(`data: ${text}`).toString('latin1');
   }
 
   /** Learns from the first event with a model how the upstream writes it. */
@@ -176,4 +182,12 @@ export class SseAnswer extends EventStream {
     const text = JSON.stringify({ ...head, choices: [] });
     return `data: ${text.slice(0, -1)},"usage":${usage}}\n\n`;
   }
+}
+
+/** The pieces of tool calls in a chunk. */
+function callsOf(choices: readonly ChatChoice[]): ToolCall[] {
+  return choices.flatMap(({ index: choice, delta }) => {
+    const { tool_calls: calls } = isJsonObject(delta) ? delta : {};
+    return Array.isArray(calls) ? calls.filter(isJsonObject).map((call) => ({ choice, call })) : [];
+  });
 }

@@ -135,6 +135,26 @@ test.each([
   },
 );
 
+test.each(['messages', 'responses'] as const)(
+  'a call under the index of another one keeps its characters, raw or escaped: %s',
+  (dialect) => {
+    const stream = streamIn(dialect);
+    const [first, second] = ['a', 'b'].map((id) =>
+      chunk({
+        delta: { tool_calls: [{ index: 0, id, function: { name: 'f', arguments: '{"x":"ü中Ģ"}' } }] },
+      }),
+    );
+    const escaped = (second as Buffer).toString().replace('中Ģ', '\\u4e2d\\u0122');
+    const end = Buffer.concat([chunk({ delta: {}, finish_reason: 'tool_calls' }), DONE]);
+    const pushed = [first as Buffer, Buffer.from(escaped), end].map((bytes) => stream.push(bytes));
+    const text = [...pushed, stream.finish().last].join('');
+    const said = text.matchAll(/"(?:partial_json|arguments)":("(?:[^"\\]|\\.)*")/g);
+    expect(new Set(Array.from(said, ([, json]) => JSON.parse(json ?? '')).filter(Boolean))).toEqual(
+      new Set(['{"x":"ü中Ģ"}']),
+    );
+  },
+);
+
 /** The text and the thinking that a client reads in a stream. */
 function readIn(events: { type?: string; [name: string]: unknown }[]): { text: string; thinking: string } {
   const read = { text: '', thinking: '' };

@@ -2,8 +2,15 @@
 // controls: answers, charges, and automatic stops.
 import { access, readdir, readFile, rm } from 'node:fs/promises';
 import { openReply, requestHost } from '@switchyard/bus';
-import { type ComputerRecord, type ExecRequest, hostSubject, recordKey } from '@switchyard/contracts';
+import {
+  type ComputerRecord,
+  type ExecRequest,
+  hostSubject,
+  recordKey,
+  type ServiceError,
+} from '@switchyard/contracts';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { openHeldEngine } from './__fixtures__/held-engine.ts';
 import { LABEL_AGENT, LABEL_SLOT } from './docker/container-config.ts';
 import { deleteComputer } from './lifecycle/transitions.ts';
 import { minuteCost } from './metering/minutes.ts';
@@ -491,6 +498,31 @@ describe('commands', () => {
 });
 
 describe('capacity', () => {
+  test('128 calls wait for a computer that is starting, further ones are refused', async () => {
+    const engine = await openHeldEngine();
+    const slow = await openTestAgent(installation, { docker: engine.docker });
+    try {
+      const { id } = await slow.create();
+      await slow.ask('stop', id);
+      const asked = engine.hold(/^POST .*\/containers\/\w+\/start/);
+      const started = slow.ask('start', id);
+      await asked;
+      const codes: string[] = [];
+      const calls = Array.from({ length: 130 }, () =>
+        slow.exec(id, 'true').catch(({ code }: ServiceError) => void codes.push(code)),
+      );
+      await expect.poll(() => codes).toEqual(Array(3).fill('rate_limited')); // the start has a place as well
+      engine.release();
+      expect(await started).toMatchObject({ status: 'running' });
+      await Promise.all(calls);
+      expect(codes).toHaveLength(3);
+    } finally {
+      engine.release();
+      await slow.close();
+      await engine.close();
+    }
+  });
+
   test('what does not fit is refused, and a stopped computer makes room', async () => {
     const small = await openTestAgent(installation, { env: { SWITCHYARD_CPU_OVERCOMMIT: '0.25' } });
     try {

@@ -20,14 +20,24 @@ import { noteActivity } from './run-watch.ts';
 const REMOVAL_MS_MAX = 600_000;
 /** Output of `rm`, whose first line is shown. */
 const REMOVAL_OUTPUT_BYTES_MAX = 1_000;
+/** Calls that wait for a computer, as during a start, which may take minutes. Each keeps its body in memory. */
+const WAITING_MAX = 128;
 
 /**
  * The current run. Does not count as activity.
- * @throws ServiceError `computer_not_found`, `computer_not_running`, `computer_busy`
+ * @throws ServiceError `computer_not_found`, `computer_not_running`, `computer_busy`, `rate_limited`
  */
-export async function currentRun(computer: Computer): Promise<Run> {
+export function currentRun(computer: Computer): Promise<Run> {
+  return inTurn(computer, () => computer.requireRun());
+}
+
+async function inTurn<T>(computer: Computer, work: () => T): Promise<T> {
   computer.requireCreated();
-  return computer.lock.run(() => computer.requireRun());
+  if (computer.lock.pending >= WAITING_MAX) {
+    const message = 'Too many calls wait for the computer. Retry later.';
+    throw new ServiceError('rate_limited', message, { retryAfterS: 1 });
+  }
+  return computer.lock.run(work);
 }
 
 /**
@@ -36,9 +46,8 @@ export async function currentRun(computer: Computer): Promise<Run> {
  * `service_unavailable` if this agent left it to the next one
  */
 export async function useRun<T>(computer: Computer, work: (run: Run) => Promise<T>): Promise<T> {
-  computer.requireCreated();
   // Still under the lock: the work that waits for it next may be the end of an idle run.
-  const { run, ended } = await computer.lock.run(() => {
+  const { run, ended } = await inTurn(computer, () => {
     const run = computer.requireRun();
     return { run, ended: run.beginCommand() };
   });

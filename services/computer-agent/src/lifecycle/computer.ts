@@ -147,8 +147,8 @@ export class Computer {
   }
 }
 
-export function notFound(): ServiceError {
-  return new ServiceError('computer_not_found', 'no computer of this id');
+export function notFound(cause?: unknown): ServiceError {
+  return new ServiceError('computer_not_found', 'no computer of this id', { cause });
 }
 
 /** The edge asks the next agent for the result of a command that is refused with this. */

@@ -13,7 +13,7 @@ import { removeEntry } from '../computer/remove-entry.ts';
 import type { Expected, ReceivedFile } from '../computer/staging.ts';
 import { absolutePath, type WorkspacePath } from '../computer/workspace-path.ts';
 import { type CommandOptions, runCommand } from './command.ts';
-import { type Computer, hostRestarting, notRunning } from './computer.ts';
+import { type Computer, hostRestarting, notFound, notRunning } from './computer.ts';
 import type { Run } from './run.ts';
 import { noteActivity } from './run-watch.ts';
 
@@ -42,8 +42,8 @@ async function inTurn<T>(computer: Computer, work: () => T): Promise<T> {
 
 /**
  * Does `work` on the current run, which is busy until it ends.
- * @throws errors of `work`, and as `currentRun`; if the run ended during `work`, `computer_not_running`, or
- * `service_unavailable` if this agent left it to the next one
+ * @throws errors of `work`, and as `currentRun`; if the run ended during `work`, `computer_not_running`,
+ * `computer_not_found` if the computer was deleted, or `service_unavailable` if this agent left it to the next one
  */
 export async function useRun<T>(computer: Computer, work: (run: Run) => Promise<T>): Promise<T> {
   // Still under the lock: the work that waits for it next may be the end of an idle run.
@@ -216,6 +216,7 @@ async function reasonOf(computer: Computer, run: Run, error: unknown): Promise<u
   return computer.run === run ? error : runEnded(computer, run, error);
 }
 
-function runEnded({ record }: Computer, { container }: Run, cause?: unknown): ServiceError {
-  return container.released ? hostRestarting(cause) : notRunning(record, cause);
+function runEnded({ record, isGone }: Computer, { container }: Run, cause?: unknown): ServiceError {
+  if (container.released) return hostRestarting(cause);
+  return isGone || record.state === 'deleting' ? notFound(cause) : notRunning(record, cause);
 }

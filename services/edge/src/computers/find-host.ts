@@ -27,10 +27,11 @@ interface FindHostOptions {
 }
 
 /**
+ * @param options.recheck reads the record again: for an answer without the host, which knows whether the computer exists
  * @throws ServiceError `no_capacity`; `computer_not_found`, also for a computer of another org; `service_unavailable`
  *   when the host is silent, since asking it would only run into a timeout.
  */
-export type FindHost = (org: string, id: string) => Promise<string>;
+export type FindHost = (org: string, id: string, options?: { readonly recheck?: boolean }) => Promise<string>;
 
 export function hostFinder({ placements, computers, enabled, hosts, beats }: FindHostOptions): FindHost {
   const remembered = new Map<string, string>();
@@ -40,12 +41,12 @@ export function hostFinder({ placements, computers, enabled, hosts, beats }: Fin
     const last = await hosts.get(host);
     return last !== null && last.value.at !== beats.peek(host)?.at;
   };
-  return async (org, id) => {
+  return async (org, id, { recheck = false } = {}) => {
     requireComputers(enabled);
     const key = placementKey(org, id);
     const known = remembered.get(key);
     // A computer of a silent host may have been deleted, so its record is read again.
-    if (known !== undefined && !isSilent(known)) return known;
+    if (known !== undefined && !recheck && !isSilent(known)) return known;
     const placement = ID_PATTERN.test(id) ? await placements.get(key) : null;
     const entry = placement && (await computers.get(recordKey(placement.value)));
     if (!placement || !entry)

@@ -1,6 +1,6 @@
 // Links before and after they expire, with a clock that the test controls. No server listens behind them.
-import { serve } from '@switchyard/bus';
-import { type ErrorCode, hostSubject, ServiceError } from '@switchyard/contracts';
+import { openBucket, serve } from '@switchyard/bus';
+import { DEFAULT_ORG, type ErrorCode, hostSubject, recordKey, ServiceError } from '@switchyard/contracts';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { addComputer, type HeardComputer } from '../__fixtures__/test-computer.ts';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
@@ -85,4 +85,20 @@ test('a token that was not signed here, or was altered, opens nothing', async ()
     `${token}A`.slice(1),
   ])
     expect(await codeAt(url.replace(token, other))).toEqual([403, 'url_not_valid']);
+});
+
+test('a computer that was deleted gets no link', async () => {
+  const deleted = await addComputer(edge);
+  const key = await edge.addKey();
+  const ask = () =>
+    fetch(`${edge.url}/v1/computers/${deleted.id}/links`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ port: 3_000 }),
+    });
+  expect((await ask()).status).toBe(201); // the edge now knows its host
+  await (await openBucket(edge.bus, 'computers')).delete(recordKey({ ...deleted, org: DEFAULT_ORG }));
+  const response = await ask();
+  expect(response.status).toBe(404);
+  expect(await response.json()).toMatchObject({ error: { code: 'computer_not_found' } });
 });

@@ -57,7 +57,7 @@ function createLinkRoute(deps: ComputerLinkRoutesDeps): Route {
     async (request, reply, key) => {
       const { id } = check(computerParams, request.params);
       const { port = null, minutes } = parseBody(createLinkRequest, request.body);
-      await deps.findHost(key.org, id);
+      await deps.findHost(key.org, id, { recheck: true });
       const { base, expiresAt } = makeLink(deps, request, { id, port, minutes });
       const url = port === null ? base.replace(/^http/, 'ws') : base;
       const link: ComputerLink = { object: 'computer.link', url, expires_at: expiresAt };

@@ -3715,7 +3715,7 @@ export interface components {
         } | {
             /** @constant */
             type: "exit";
-            /** @description 0: it succeeded */
+            /** @description 0: it succeeded; 128 and the number of a signal that ended it: 143 also when its computer stops */
             exit_code: number;
             /** @description Milliseconds that it ran */
             duration_ms: number;
@@ -3782,7 +3782,7 @@ export interface components {
             env?: {
                 [key: string]: string;
             };
-            /** @description Its standard input, at most 1048576 bytes; default: none */
+            /** @description Its standard input as text, at most 1048576 bytes; default: none. Write other bytes to a file first: PUT …/files */
             stdin?: string;
             /**
              * @description true: sends its output as server-sent events while it runs, without a limit
@@ -3797,14 +3797,14 @@ export interface components {
             on_disconnect?: "kill" | "continue";
         };
         ExecResult: {
-            /** @description Its output, standard error included */
+            /** @description Its output, standard error included. Bytes that are not UTF-8 become U+FFFD; `stream: true` sends them as base64 */
             stdout: string;
             /**
              * @description Always empty
              * @constant
              */
             stderr: "";
-            /** @description 0: it succeeded */
+            /** @description 0: it succeeded; 128 and the number of a signal that ended it: 143 also when its computer stops */
             exit_code: number;
             /** @description Milliseconds that it ran */
             duration_ms: number;

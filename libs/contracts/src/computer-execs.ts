@@ -45,7 +45,9 @@ export const execRequest = z
       .string()
       .refine(bytesWithin(STDIN_BYTES_MAX), `is over ${STDIN_BYTES_MAX} bytes`)
       .optional()
-      .describe(`Its standard input, at most ${STDIN_BYTES_MAX} bytes; default: none`),
+      .describe(
+        `Its standard input as text, at most ${STDIN_BYTES_MAX} bytes; default: none. Write other bytes to a file first: PUT …/files`,
+      ),
     stream: z
       .boolean()
       .optional()
@@ -62,9 +64,15 @@ export const execRequest = z
 export type ExecRequest = z.infer<typeof execRequest>;
 
 export const execResult = z.object({
-  stdout: z.string().describe('Its output, standard error included'),
+  stdout: z
+    .string()
+    .describe(
+      'Its output, standard error included. Bytes that are not UTF-8 become U+FFFD; `stream: true` sends them as base64',
+    ),
   stderr: z.literal('').describe('Always empty'),
-  exit_code: z.int().describe('0: it succeeded'),
+  exit_code: z
+    .int()
+    .describe('0: it succeeded; 128 and the number of a signal that ended it: 143 also when its computer stops'),
   duration_ms: z.int().describe('Milliseconds that it ran'),
   truncated: z
     .literal(true)

@@ -2,13 +2,7 @@
 import type { CatalogModel, ModelType } from '@switchyard/contracts';
 import { estimateTokens } from '@switchyard/spending';
 import { isJsonObject } from '../json/is-json-object.ts';
-import {
-  countElements,
-  isListOfNumbers,
-  type Member,
-  parseMember,
-  topLevelMembers,
-} from '../json/json-members.ts';
+import { countElements, type Member, parseMember, topLevelMembers } from '../json/json-members.ts';
 import type { Edit } from '../json/splice.ts';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
 import {
@@ -23,6 +17,7 @@ import {
 import {
   IMAGE_OUTPUT_TOKENS_MIN,
   imagesAskedFor,
+  inputsAskedFor,
   inputTokensOf,
   readRequest,
 } from '../spending/request-price.ts';
@@ -86,8 +81,7 @@ function estimateOutput(answer: AnswerToRead): number {
 /** Requires a vector for each input: callers pair them by their places. */
 function readEmbeddings(answer: AnswerToRead): ReadAnswer {
   const { body, request } = answer;
-  const input = topLevelMembers(request).get('input');
-  const asked = input && !isListOfNumbers(request, input) ? countElements(request, input) : 1;
+  const asked = inputsAskedFor(request);
   const given = countElements(body, requireContent(answer, 'data'));
   if (given !== asked) throw new UnusableAnswer(`the answer has ${given} vectors for ${asked} inputs`);
   return readTokens(answer, () => 0);

@@ -168,19 +168,36 @@ test.each([
   }
 });
 
+const FAULT = { kind: 'fault', said: /over 67108864 bytes$/ } as const;
+
 test.each([
-  ['of embeddings is refused', 'embedding', 200, { kind: 'rejected', said: /fewer inputs, .* base64/ }],
-  ['of images is refused', 'image', 200, { kind: 'rejected', said: /fewer images/ }],
-  ['of a chat is a fault of its upstream', 'language', 200, { kind: 'fault', said: /over 67108864 bytes$/ }],
-  ['with an error is a fault of its upstream', 'embedding', 500, { kind: 'fault', said: /67108864 bytes$/ }],
-] as const)('an answer over 64 MiB %s', async (_what, type, status, { kind, said }) => {
+  [
+    'for several inputs is refused',
+    { type: 'embedding', body: { input: ['a', 'b'] } },
+    { kind: 'rejected', said: /fewer inputs, .* base64/ },
+  ],
+  ['for one input is a fault of its upstream', { type: 'embedding', body: { input: ['a'] } }, FAULT],
+  ['for a list of tokens is a fault of its upstream', { type: 'embedding', body: { input: [1, 2] } }, FAULT],
+  [
+    'for several images is refused',
+    { type: 'image', body: { prompt: 'x', n: 2 } },
+    { kind: 'rejected', said: /fewer images/ },
+  ],
+  ['for one image is a fault of its upstream', { type: 'image', body: { prompt: 'x' } }, FAULT],
+  ['of a chat is a fault of its upstream', { type: 'language', body: {} }, FAULT],
+  [
+    'with an error is a fault of its upstream',
+    { type: 'embedding', body: { input: ['a', 'b'] }, status: 500 },
+    FAULT,
+  ],
+] as const)('an answer over 64 MiB %s', async (_what, { type, body, ...answer }, { kind, said }) => {
   const { maker: from, given } = maker();
   const { request, ...others } = options(from, { streams: () => false });
-  const ofType: ModelType = type;
-  const failed = runExchange({ ...others, request: { ...request, type: ofType, stream: false } }).catch(
+  const asked = { type: type as ModelType, body: Buffer.from(JSON.stringify(body)), stream: false };
+  const failed = runExchange({ ...others, request: { ...request, ...asked } }).catch(
     (error: unknown) => error,
   );
-  given.head({ status, contentType: 'application/json', retryAfterS: null });
+  given.head({ status: 200, contentType: 'application/json', retryAfterS: null, ...answer });
   const chunk = 'x'.repeat(8 * 1024 * 1024);
   for (let at = 0; at < 9; at += 1) void given.data(chunk).catch(() => {});
   expect(await failed).toMatchObject({ failure: { kind, message: expect.stringMatching(said) } });

@@ -4,13 +4,14 @@ import type { HeldPlaces } from '@switchyard/service';
 import { isBlank } from '../json/json-members.ts';
 import { AttemptFailed, type Failure, failureOfAnswer, timedOut } from '../makers/failure.ts';
 import type { Maker, UpstreamAnswer, UpstreamRequest } from '../makers/maker.ts';
+import { imagesAskedFor, inputsAskedFor, readRequest } from '../spending/request-price.ts';
 
 /** Maximum size of an answer in one piece. */
 const WHOLE_ANSWER_BYTES_MAX = 64 * 1024 * 1024;
-/** Types whose requests decide the size of the answer: a larger one is the request's fault, at any upstream. */
-const WAY_TO_A_SMALLER_ANSWER: { readonly [T in ModelType]?: string } = {
-  embedding: 'Send fewer inputs, or set encoding_format to base64.',
-  image: 'Ask for fewer images.',
+/** Types whose requests may ask for several things: a larger answer is then the request's fault, at any upstream. */
+const SEVERAL: { readonly [T in ModelType]?: { asked(body: Buffer): number; advice: string } } = {
+  embedding: { asked: inputsAskedFor, advice: 'Send fewer inputs, or set encoding_format to base64.' },
+  image: { asked: (body) => imagesAskedFor(readRequest(body)), advice: 'Ask for fewer images.' },
 };
 /** Time for the body to end after the last event of its stream. A connection whose body has ended serves other calls. */
 const BODY_END_WAIT_MS = 250;
@@ -97,7 +98,7 @@ async function receive(options: ExchangeOptions, timeouts: Timeouts, signal: Abo
     return { contentType, body: null };
   }
   const onFirstByte = isGood ? () => options.onFirstByte() : () => {};
-  const tooLarge = () => new AttemptFailed(tooLargeAnswer(isGood ? request.type : null));
+  const tooLarge = () => new AttemptFailed(tooLargeAnswer(isGood ? request : null));
   const body = await collect(answer.body, { timeouts, signal, onFirstByte, tooLarge });
   if (!isGood) throw new AttemptFailed(failureOfAnswer(status, body, retryAfterS));
   return { contentType, body };
@@ -237,11 +238,11 @@ class Timeouts {
   }
 }
 
-/** @param type null for an answer that reports an error */
-function tooLargeAnswer(type: ModelType | null): Failure {
+/** @param request null for an answer that reports an error */
+function tooLargeAnswer(request: UpstreamRequest | null): Failure {
   const message = `the answer is over ${WHOLE_ANSWER_BYTES_MAX} bytes`;
-  const advice = type && WAY_TO_A_SMALLER_ANSWER[type];
+  const several = request && SEVERAL[request.type];
   const failure = { status: 200, retryAfterS: null };
-  if (!advice) return { ...failure, message, kind: 'fault' };
-  return { ...failure, message: `${message}. ${advice}`, kind: 'rejected' };
+  if (!several || several.asked(request.body) <= 1) return { ...failure, message, kind: 'fault' };
+  return { ...failure, message: `${message}. ${several.advice}`, kind: 'rejected' };
 }

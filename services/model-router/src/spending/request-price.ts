@@ -2,6 +2,7 @@
 // left before the answer.
 import { type CatalogModel, type ModelType, spokenCharacters } from '@switchyard/contracts';
 import { estimateJsonTokens, estimateTokens } from '@switchyard/spending';
+import { countElements, isListOfNumbers, topLevelMembers } from '../json/json-members.ts';
 import { type Price, priceTokens, priceUnits } from './pricing.ts';
 
 /** A caller's parsed JSON; its endpoint has validated it. */
@@ -41,6 +42,12 @@ export function priceRequest(model: CatalogModel, request: RequestJson, outputTo
 
 export function imagesAskedFor({ n }: RequestJson): number {
   return typeof n === 'number' ? n : 1;
+}
+
+/** The inputs of an embedding, each of which gets a vector. The request, which may have 32 MiB, is not parsed. */
+export function inputsAskedFor(request: Buffer): number {
+  const input = topLevelMembers(request).get('input');
+  return input && !isListOfNumbers(request, input) ? countElements(request, input) : 1;
 }
 
 /** A search is up to 100 documents of up to 500 tokens; a longer document counts as several (Cohere). */

@@ -392,8 +392,8 @@ describe('a streamed answer', () => {
     'data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"gpt-4o-mini-2024-07-18","choices":[],"usage":{"prompt_tokens":19,"completion_tokens":20,"total_tokens":39}}';
 
   /** Feeds a stream in pieces of `size` bytes; returns what the caller reads. */
-  function pass(text: string, size: number): { text: string; answer: SseAnswer; cost: string } {
-    const answer = new SseAnswer(model, { request: REQUEST, includeUsage: true });
+  function pass(text: string, size: number, request: Buffer = REQUEST) {
+    const answer = new SseAnswer(model, { request, includeUsage: true });
     const bytes = Buffer.from(text);
     let out = '';
     for (let at = 0; at < bytes.length; at += size)
@@ -694,6 +694,36 @@ describe('a streamed answer', () => {
     ['a chunk after the end', [chunk('a'), finished, chunk('')]],
   ])('with a finish reason but no [DONE] is complete, and ends in [DONE]: %s', (_what, events) => {
     expect(pass(`${events.join('\n\n')}\n\n`, 1000).text.endsWith('data: [DONE]\n\n')).toBe(true);
+  });
+
+  const asked = (n: number | null) => bytesOf({ ...saying('Hi'), n });
+  const isWhole = (request: Buffer, ...events: string[]) => {
+    try {
+      return pass(`${events.join('\n\n')}\n\n`, 1000, request).text.endsWith('data: [DONE]\n\n');
+    } catch (error) {
+      expect(error).toBeInstanceOf(UnusableAnswer);
+      return false;
+    }
+  };
+
+  test('is cut without [DONE] until each choice that was asked for has ended, begun or not', () => {
+    const both = [chunk('a'), second, finished, finished.replace('"index":0', '"index":1')];
+    expect(isWhole(asked(2), chunk('a'), finished)).toBe(false);
+    expect(isWhole(asked(2), ...both)).toBe(true);
+    expect(isWhole(asked(null), chunk('a'), finished)).toBe(true);
+    expect(isWhole(asked(2), chunk('a'), finished, 'data: [DONE]')).toBe(true); // a server that ignores `n`
+  });
+
+  test('has one choice under the index 0, null and none', () => {
+    const none = finished.replace('"index":0,', '');
+    const isNull = chunk('a').replace('"index":0', '"index":null');
+    expect(isWhole(REQUEST, isNull, none)).toBe(true);
+    const [first, then] = [calling(0, piece(0, 'a', '{}')), calling(0, piece(0, 'b', '{}'))];
+    const { text } = pass(
+      whole(first.replace('"index":0,', ''), then.replace('"index":0', '"index":null')),
+      1000,
+    );
+    expect(eventsOf(text)[1]).toContain('"index":1,"id":"b"');
   });
 
   test.each(['data: [DONE]', 'data: [DONE]\n', 'data:[DONE]\r\n'])(

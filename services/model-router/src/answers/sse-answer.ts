@@ -61,9 +61,11 @@ export class SseAnswer extends EventStream {
     return this.#speaking.size > 0;
   }
 
-  /** Some makers send no `[DONE]`. */
+  /** Some makers send no `[DONE]`. Without it, a choice that was asked for and has not begun was cut too. */
   protected override get isWhole(): boolean {
-    return this.ended || (this.#finished.size > 0 && this.#speaking.isSubsetOf(this.#finished));
+    if (this.ended) return true;
+    const asked = Number(readRequest(this.#request).n ?? 1);
+    return this.#finished.size >= asked && this.#speaking.isSubsetOf(this.#finished);
   }
 
   protected override named(events: string): string {
@@ -90,7 +92,7 @@ export class SseAnswer extends EventStream {
     const choices = choicesOf(chunk);
     let isFinished = false;
     for (const choice of choices) {
-      const { index = 0 } = choice;
+      const index = choice.index ?? 0;
       if (!this.#speaking.has(index) && hasContent(choice)) this.#speaking.add(index);
       this.contentBytes += contentLength(choice);
       if (typeof choice.finish_reason !== 'string' || choice.finish_reason === '') continue;
@@ -186,8 +188,9 @@ export class SseAnswer extends EventStream {
 
 /** The pieces of tool calls in a chunk. */
 function callsOf(choices: readonly ChatChoice[]): ToolCall[] {
-  return choices.flatMap(({ index: choice, delta }) => {
+  return choices.flatMap(({ index, delta }) => {
     const { tool_calls: calls } = isJsonObject(delta) ? delta : {};
-    return Array.isArray(calls) ? calls.filter(isJsonObject).map((call) => ({ choice, call })) : [];
+    if (!Array.isArray(calls)) return [];
+    return calls.filter(isJsonObject).map((call) => ({ choice: index ?? 0, call }));
   });
 }

@@ -91,6 +91,21 @@ describe('sound', () => {
     ]);
   });
 
+  test('is what the cache had, as far as it may be, when a maker does not count its cached sound', () => {
+    const rates = { audio_input_token: '0.000007', cached_input_token: '0.0000003' };
+    const details = { cached_tokens: 512, audio_tokens: 600 };
+    expect(lines(details, rates)).toEqual([
+      ['input_token', 400, '0.000003'],
+      ['cached_audio_input_token', 512, '0.0000003'],
+      ['audio_input_token', 88, '0.000007'],
+    ]);
+    expect(lines({ ...details, cached_audio_tokens: 0 }, rates)).toEqual([
+      ['input_token', 0, '0.000003'],
+      ['cached_input_token', 512, '0.0000003'],
+      ['audio_input_token', 488, '0.000007'],
+    ]);
+  });
+
   test('costs as much as text where the model has no price for it', () => {
     expect(lines(counted, { cached_input_token: '0.0000003' })).toEqual([
       ['input_token', 700, '0.000003'],

@@ -192,32 +192,41 @@ test('an answer has its id, and ids for its tool calls that differ', () =>
     expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
   }));
 
-test.each([false, true])('the usage counts the sound in the input, streamed: %s', (stream) => {
-  const json = {
-    candidates: [{ content: { parts: [{ text: 'A dog.' }], role: 'model' }, finishReason: 'STOP', index: 0 }],
-    usageMetadata: {
-      ...{ promptTokenCount: 10_000, candidatesTokenCount: 3, cachedContentTokenCount: 4_000 },
-      promptTokensDetails: [
-        { modality: 'AUDIO', tokenCount: 9_990 },
-        { modality: 'TEXT', tokenCount: 10 },
+test.each([
+  [false, 'AUDIO', 4_000],
+  [true, 'AUDIO', 4_000],
+  [true, 'TEXT', 0],
+])(
+  'the usage counts the sound in the input and in the cache, streamed: %s, cached: %s',
+  (stream, modality, cached) => {
+    const json = {
+      candidates: [
+        { content: { parts: [{ text: 'A dog.' }], role: 'model' }, finishReason: 'STOP', index: 0 },
       ],
-      cacheTokensDetails: [{ modality: 'AUDIO', tokenCount: 4_000 }],
-    },
-  };
-  const base64 = Buffer.from(`data: ${JSON.stringify(json)}\n\n`).toString('base64');
-  const source = 'https://ai.google.dev/api/generate-content#UsageMetadata';
-  const given: Fixture = stream
-    ? { source, headers: { 'content-type': 'text/event-stream' }, base64 }
-    : { source, json };
-  return withMaker(google, [given], async ({ call }) => {
-    const answered = await call('language', { ...HELLO, stream }, { model });
-    const { usage } = (stream ? readChunks(answered).chunks.at(-1) : answered.json()) as { usage: unknown };
-    expect(usage).toMatchObject({
-      prompt_tokens: 10_000,
-      prompt_tokens_details: { cached_tokens: 4_000, audio_tokens: 9_990, cached_audio_tokens: 4_000 },
+      usageMetadata: {
+        ...{ promptTokenCount: 10_000, candidatesTokenCount: 3, cachedContentTokenCount: 4_000 },
+        promptTokensDetails: [
+          { modality: 'AUDIO', tokenCount: 9_990 },
+          { modality: 'TEXT', tokenCount: 10 },
+        ],
+        cacheTokensDetails: [{ modality, tokenCount: 4_000 }],
+      },
+    };
+    const base64 = Buffer.from(`data: ${JSON.stringify(json)}\n\n`).toString('base64');
+    const source = 'https://ai.google.dev/api/generate-content#UsageMetadata';
+    const given: Fixture = stream
+      ? { source, headers: { 'content-type': 'text/event-stream' }, base64 }
+      : { source, json };
+    return withMaker(google, [given], async ({ call }) => {
+      const answered = await call('language', { ...HELLO, stream }, { model });
+      const { usage } = (stream ? readChunks(answered).chunks.at(-1) : answered.json()) as { usage: unknown };
+      expect(usage).toMatchObject({
+        prompt_tokens: 10_000,
+        prompt_tokens_details: { cached_tokens: 4_000, audio_tokens: 9_990, cached_audio_tokens: cached },
+      });
     });
-  });
-});
+  },
+);
 
 test('a stream uses the streaming path', () =>
   withMaker(google, [answer('stream')], async ({ call, requests }) => {

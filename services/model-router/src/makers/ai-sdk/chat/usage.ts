@@ -36,8 +36,7 @@ export function toUsage(
       cached_tokens: cacheRead,
       ...(cacheWrite > 0 && { cache_write_tokens: cacheWrite }),
       ...(cacheWrite1h > 0 && { cache_write_1h_tokens: cacheWrite1h }),
-      ...(audio.input > 0 && { audio_tokens: audio.input }),
-      ...(audio.cached > 0 && { cached_audio_tokens: audio.cached }),
+      ...(audio.input > 0 && { audio_tokens: audio.input, cached_audio_tokens: audio.cached }),
     },
     completion_tokens_details: { reasoning_tokens: usage.outputTokens.reasoning ?? 0 },
   };

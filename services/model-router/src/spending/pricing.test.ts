@@ -106,6 +106,18 @@ describe('sound', () => {
     ]);
   });
 
+  test.each([-1, 1.5, '600', {}])(
+    'is read as text when its count is %j; the other counts stay',
+    (strange) => {
+      const audio_input_token = '0.000007';
+      const input = (details: object) => lines(details, { audio_input_token });
+      expect(input({ audio_tokens: strange })).toEqual([['input_token', 1000, '0.000003']]);
+      expect(input({ audio_tokens: 600, cached_audio_tokens: strange })).toEqual(
+        input({ audio_tokens: 600 }),
+      );
+    },
+  );
+
   test('costs as much as text where the model has no price for it', () => {
     expect(lines(counted, { cached_input_token: '0.0000003' })).toEqual([
       ['input_token', 700, '0.000003'],

@@ -20,10 +20,10 @@ const usageSchema = z.looseObject({
       cache_write_tokens: tokens.nullish(),
       /** The part of them that is kept for an hour. */
       cache_write_1h_tokens: tokens.nullish(),
-      /** The input that is sound. */
-      audio_tokens: tokens.nullish(),
+      /** The input that is sound. Most models have no rate for it, so an unusable count does not void the others. */
+      audio_tokens: tokens.nullish().catch(null),
       /** The part of it that is in `cached_tokens` too. */
-      cached_audio_tokens: tokens.nullish(),
+      cached_audio_tokens: tokens.nullish().catch(null),
     })
     .nullish(),
 });

@@ -84,6 +84,7 @@ async function translate<T extends ModelType>(
       requestId,
       members,
       places: declaration,
+      streams: sent.stream,
       onRequest: () => {
         requested = true;
         options.onRequest();

@@ -10,7 +10,7 @@ import { providerFetch } from './provider-fetch.ts';
 export async function passThrough(
   declaration: MakerDeclaration,
   { secret, dispatcher, egress }: ConnectedDeps,
-  { upstream, body, requestId, native }: UpstreamRequest,
+  { upstream, body, requestId, native, stream: streams }: UpstreamRequest,
   { signal, onRequest }: Pick<CallOptions, 'signal' | 'onRequest'>,
 ): Promise<Pick<UpstreamAnswer, 'contentType' | 'body'>> {
   const endpoint = native && declaration.native?.[native.dialect];
@@ -18,7 +18,7 @@ export async function passThrough(
   const base = upstream.base_url ?? declaration.baseUrl;
   const url = `${base.replace(/\/$/, '')}${endpoint.path}`;
   const key = secret(upstream.api_key_env ?? declaration.apiKeyEnv) ?? '';
-  const connected = { dispatcher, egress, base, requestId, onRequest };
+  const connected = { dispatcher, egress, base, requestId, streams, onRequest };
   const fetch = providerFetch({ ...connected, members: new Map(), places: declaration });
   const headers = { ...native.headers, ...endpoint.headers(key), 'content-type': 'application/json' };
   const response = await fetch(url, { method: 'POST', headers, body: new Uint8Array(body), signal });

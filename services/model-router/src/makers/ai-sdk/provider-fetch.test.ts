@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { createEgress, parseAllowList } from '@switchyard/egress';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -32,7 +33,7 @@ afterAll(async () => {
   server.close();
 });
 
-function fetchWith(members: Record<string, string>, places: MemberPlaces = {}) {
+function fetchWith(members: Record<string, string>, places: MemberPlaces = {}, streams = false) {
   answer = (response) => response.end('{}');
   last = null;
   return providerFetch({
@@ -40,6 +41,7 @@ function fetchWith(members: Record<string, string>, places: MemberPlaces = {}) {
     requestId: 'req_1',
     members: new Map(Object.entries(members)),
     places,
+    streams,
   });
 }
 
@@ -136,29 +138,54 @@ test('an abort closes the socket of the maker, before its answer and in the midd
   }
 });
 
-test('an answer that does not end is refused at its limit, and its connection closed', async () => {
-  const closed = Promise.withResolvers<void>();
-  const fetch = fetchWith({});
-  answer = async (response) => {
-    response.on('close', closed.resolve);
-    response.writeHead(200, { 'content-type': 'application/json' });
-    const chunk = Buffer.alloc(1024 * 1024, '[');
-    while (!response.destroyed) if (!response.write(chunk)) await once(response, 'drain').catch(() => {});
-  };
-  const { body } = await fetch(origin, post('{}'));
-  let bytes = 0;
-  const read = async () => {
-    for await (const chunk of body ?? []) bytes += chunk.length;
-  };
-  await expect(read()).rejects.toThrow('the answer is over 268435456 bytes');
-  expect(bytes).toBeGreaterThan(267_000_000);
-  await closed.promise;
-});
+test.each([
+  ['', 'application/json', true],
+  [', also one that says it is a stream', 'text/event-stream', false],
+])(
+  'an answer that does not end is refused at its limit, and its connection closed%s',
+  async (_also, type, streams) => {
+    const closed = Promise.withResolvers<void>();
+    const fetch = fetchWith({}, {}, streams);
+    answer = async (response) => {
+      response.on('close', closed.resolve);
+      response.writeHead(200, { 'content-type': type });
+      const chunk = Buffer.alloc(1024 * 1024, '[');
+      while (!response.destroyed) if (!response.write(chunk)) await once(response, 'drain').catch(() => {});
+    };
+    const { body } = await fetch(origin, post('{}'));
+    let bytes = 0;
+    const read = async () => {
+      for await (const chunk of body ?? []) bytes += chunk.length;
+    };
+    await expect(read()).rejects.toThrow('the answer is over 268435456 bytes');
+    expect(bytes).toBeGreaterThan(267_000_000);
+    await closed.promise;
+  },
+);
 
 test('a dry run isn’t sent', async () => {
   const response = await fetchWith({})(origin, { ...post('{}'), headers: { [DRY_RUN]: 'true' } });
   expect(response.status).toBe(200);
   expect(last).toBeNull();
+});
+
+test('a stream that was asked for has no limit', async () => {
+  const fetch = fetchWith({}, {}, true);
+  answer = (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    Readable.from(Array(257).fill(Buffer.alloc(1024 * 1024, '\n'))).pipe(response);
+  };
+  const { body } = await fetch(origin, post('{}'));
+  let bytes = 0;
+  for await (const chunk of body ?? []) bytes += chunk.length;
+  expect(bytes).toBe(257 * 1024 * 1024);
+});
+
+test('an answer with a status that HTTP does not know is an answer', async () => {
+  const fetch = fetchWith({});
+  answer = (response) => response.writeHead(700).end('busy');
+  const response = await fetch(origin, post('{}'));
+  expect([response.ok, response.status, await response.text()]).toEqual([false, 599, 'busy']);
 });
 
 test('a private address outside the maker’s origin is not requested', async () => {
@@ -180,7 +207,7 @@ test('an allowed address outside the maker’s origin is requested by the egress
       egress: createEgress({ allow: parseAllowList(host) }),
       base: 'https://api.example.com/v1',
     },
-    ...{ requestId: 'req_1', members: new Map(), places: {} },
+    ...{ requestId: 'req_1', members: new Map(), places: {}, streams: false },
   });
   const response = await fetch(`${origin}/out.png`, { headers: { 'x-key': 'k' } });
   expect([response.status, response.headers.get('content-type')]).toEqual([201, 'image/png']);

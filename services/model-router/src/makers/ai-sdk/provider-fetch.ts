@@ -14,6 +14,9 @@ export const DRY_RUN = 'x-switchyard-dry-run';
 /** Maximum size of an answer in one piece as it arrives. A vector may have five times as many bytes as in our answer. */
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
 
+/** The highest status that a Response may have. Every higher one is a fault too. */
+const STATUS_MAX = 599;
+
 /** Members for the top level of the maker's body: JSON text by name, as the caller wrote it. */
 export type WireMembers = ReadonlyMap<string, string>;
 
@@ -27,6 +30,8 @@ interface ProviderFetchOptions {
   /** Read when a request is sent; a translation may add members until then. */
   members: WireMembers;
   places: MemberPlaces;
+  /** The call asks for a stream of events, which has no limit. */
+  streams: boolean;
   /** Called before each request goes out. */
   onRequest?: () => void;
   /** Intercepts each answer and returns the one that the provider package reads. */
@@ -38,7 +43,7 @@ interface ProviderFetchOptions {
  * body is the file itself. GETs (a job's status, a result) are sent unchanged.
  */
 export function providerFetch(options: ProviderFetchOptions): typeof globalThis.fetch {
-  const { dispatcher, egress, base, requestId, members, places } = options;
+  const { dispatcher, egress, base, requestId, members, places, streams } = options;
   const fetch = async (input: string | URL, init: globalThis.RequestInit = {}) => {
     const headers = new Headers(init.headers);
     if (headers.has(DRY_RUN)) return new Response('', { headers: { 'content-type': 'text/event-stream' } });
@@ -58,16 +63,17 @@ export function providerFetch(options: ProviderFetchOptions): typeof globalThis.
             redirect: 'manual',
           }),
     );
-    const answer = withLimit(response as unknown as Response);
+    const answer = withLimit(response as unknown as Response, streams);
     return options.look?.(answer) ?? answer;
   };
   return fetch as unknown as typeof globalThis.fetch; // undici has its own types for the same standard
 }
 
-/** Provider packages read any answer to its end. A stream is passed on while it arrives. */
-function withLimit(response: Response): Response {
-  if (response.body === null || response.headers.get('content-type')?.startsWith('text/event-stream'))
-    return response;
+/** Provider packages read any answer to its end, except a stream that was asked for, which is passed on while it arrives. */
+function withLimit(response: Response, streams: boolean): Response {
+  const { body, headers, statusText } = response;
+  const isStream = streams && headers.get('content-type')?.startsWith('text/event-stream');
+  if (body === null || isStream) return response;
   let bytes = 0;
   const counting = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
@@ -76,7 +82,8 @@ function withLimit(response: Response): Response {
       controller.enqueue(chunk);
     },
   });
-  return new Response(response.body.pipeThrough(counting), response);
+  const status = Math.min(response.status, STATUS_MAX);
+  return new Response(body.pipeThrough(counting), { status, statusText, headers });
 }
 
 interface Sent {

@@ -81,6 +81,7 @@ function fetchOf(
     requestId,
     members,
     places: { containers: CONTAINERS },
+    streams: false,
   });
 }
 

@@ -42,10 +42,14 @@ beforeEach(async () => {
   await untilMidnightIsFar();
 });
 
+type Terms = Pick<OrgRecord, 'billing' | 'monthly_limit'>;
+
 /** Publishes the event as control does: after the record. */
-async function setOrg(terms: Pick<OrgRecord, 'billing' | 'monthly_limit'>): Promise<void> {
-  const revision = await orgs.put(org, orgRecord(org, terms));
-  const { billing, monthly_limit } = terms;
+async function setOrg(terms: Terms): Promise<void> {
+  await publishOrgUpdate(terms, await orgs.put(org, orgRecord(org, terms)));
+}
+
+async function publishOrgUpdate({ billing, monthly_limit }: Terms, revision: number): Promise<void> {
   const monthly_limit_nano = monthly_limit === null ? null : `${BigInt(monthly_limit) * DOLLAR}`;
   await installation.client.publish(
     makeEvent({
@@ -56,14 +60,17 @@ async function setOrg(terms: Pick<OrgRecord, 'billing' | 'monthly_limit'>): Prom
 }
 
 async function setKey(limit: KeyRecord['limit'], id = newId('key')): Promise<string> {
-  const revision = await keys.put(keyRecordKey(org, id), keyRecord(id, org, limit));
+  await publishKeyUpdate(id, await keys.put(keyRecordKey(org, id), keyRecord(id, org, limit)));
+  return id;
+}
+
+async function publishKeyUpdate(id: string, revision: number): Promise<void> {
   await installation.client.publish(
     makeEvent({
       ...{ name: 'key.updated', id: eventIds.keyUpdated(id, revision), source: '/test' },
       ...{ time: new Date(), data: { key_id: id, org, by_key_id: 'key_1' } },
     }),
   );
-  return id;
 }
 
 let calls = 0;
@@ -153,6 +160,20 @@ describe('a budget', { timeout: 120_000 }, () => {
     expect(await alerts()).toHaveLength(4);
     await charge(5n * DOLLAR);
     expect((await alerts()).slice(4)).toEqual([`${org}:month:${monthOf()}:80`]);
+  });
+
+  test('whose record is unreadable publishes nothing, and holds up no booking', async () => {
+    const terms = { billing: 'postpaid', monthly_limit: 1 } as const;
+    await publishOrgUpdate(
+      terms,
+      await orgs.put(org, { ...orgRecord(org, terms), billing: 'unknown' as never }),
+    );
+    const id = newId('key');
+    const record = keyRecord(id, org, { amount: 1, interval: 'day' });
+    const revision = await keys.put(keyRecordKey(org, id), { ...record, permissions: ['unknown' as never] });
+    await publishKeyUpdate(id, revision);
+    await charge(DOLLAR, { key_id: id });
+    expect(await alerts()).toEqual([]);
   });
 
   test('of credits publishes nothing', async () => {

@@ -98,15 +98,18 @@ export class BudgetAlerts {
   async #changedLimits(events: readonly Event[]): Promise<SpendingLimit[]> {
     const { records } = this.#deps;
     const orgs = new Set<string>();
-    const keys = new Map<string, string>();
+    const keys = new Set<string>();
     for (const { type, data } of events)
       if (type === 'account.updated') orgs.add(data.org);
       else if ((type === 'key.updated' || type === 'key.created') && 'key_id' in data && data.key_id !== null)
-        keys.set(data.key_id, data.org);
-    const found: (SpendingLimit | null)[] = []; // from the buckets: memory may lag behind the event
-    for (const org of orgs) found.push(limitOfOrg((await records.orgs.get(org))?.value ?? null));
-    for (const [key, org] of keys)
-      found.push(limitOfKey((await records.keys.get(keyRecordKey(org, key)))?.value ?? null));
+        keys.add(keyRecordKey(data.org, data.key_id));
+    // From the buckets: memory may lag behind the event. An unreadable record has no limit, as in memory.
+    const changedOrgs = await records.orgs.entriesOf([...orgs]);
+    const changedKeys = await records.keys.entriesOf([...keys]);
+    const found = [
+      ...[...changedOrgs.values()].map((entry) => limitOfOrg(entry?.value ?? null)),
+      ...[...changedKeys.values()].map((entry) => limitOfKey(entry?.value ?? null)),
+    ];
     return found.filter((limit) => limit !== null);
   }
 

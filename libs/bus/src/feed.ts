@@ -40,6 +40,8 @@ interface ConsumerOptions {
   subjects: readonly string[];
   /** Delivers events from this time on; by default all of the stream. */
   since?: Date;
+  /** Events that may wait for their next attempt; further ones stay in the stream. Default: any number. */
+  waitingMax?: number;
   /** Milliseconds; default `FEED_ACK_WAIT_MS`. */
   ackWaitMs?: number;
 }
@@ -58,10 +60,7 @@ export interface FeedOptions<T = Event> extends ConsumerOptions {
 const MS_NS = 1_000_000;
 /** Longer than any attempt and the wait for a slot before it; a longer silence means that the event's process died. */
 export const FEED_ACK_WAIT_MS = 30_000;
-/** Unlimited: with a bound, events that wait for their next attempt would keep newer ones in the stream. */
-const WAITING_MAX = -1;
-/** Unlimited: the age of an event decides how often it is delivered. */
-const DELIVERIES_MAX = -1;
+const UNLIMITED = -1;
 /** Pause before a failed consumer is restarted, and before an event that failed internally is redelivered. */
 const RETRY_DELAY_MS = 2_000;
 /** Time for attempts to complete when the feed stops. */
@@ -184,7 +183,8 @@ export class Feed<T = Event> {
 
 /** Idempotent. */
 async function ensureConsumer(options: ConsumerOptions): Promise<Consumer> {
-  const { bus, stream, name, description, since, ackWaitMs = FEED_ACK_WAIT_MS } = options;
+  const { bus, stream, name, description, since } = options;
+  const { ackWaitMs = FEED_ACK_WAIT_MS, waitingMax = UNLIMITED } = options;
   await ensureEventsStream(bus);
   const filter_subjects = [...options.subjects];
   try {
@@ -197,12 +197,12 @@ async function ensureConsumer(options: ConsumerOptions): Promise<Consumer> {
         : { deliver_policy: DeliverPolicy.All }),
       ack_policy: AckPolicy.Explicit,
       ack_wait: ackWaitMs * MS_NS,
-      max_ack_pending: WAITING_MAX,
-      max_deliver: DELIVERIES_MAX,
+      max_ack_pending: waitingMax,
+      max_deliver: UNLIMITED, // the age of an event decides how often it is delivered
     });
   } catch (error) {
     if (!(error instanceof JetStreamApiError) || !ALREADY_EXISTS_CODES.includes(error.code)) throw error;
-    await bus.jsm.consumers.update(stream, name, { filter_subjects, max_ack_pending: WAITING_MAX });
+    await bus.jsm.consumers.update(stream, name, { filter_subjects, max_ack_pending: waitingMax });
   }
   return bus.js.consumers.get(stream, name);
 }

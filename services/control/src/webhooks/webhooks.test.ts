@@ -374,7 +374,7 @@ test('a receiver that was down gets the missed events when it is up', async () =
   for (const event of events) await until(() => expect(receiver.of(event)).toHaveLength(1));
 });
 
-test('events that wait for a later attempt, however many, do not keep newer ones from an endpoint', async () => {
+test('5,000 events that wait for a later attempt do not keep newer ones from an endpoint', async () => {
   await openInstance({ agesMs: [HOUR_MS], failingMsMax: HOUR_MS });
   const receiver = await openReceiver([500]);
   const { id } = await create({ url: receiver.url, events: ['key.created'] });
@@ -386,6 +386,19 @@ test('events that wait for a later attempt, however many, do not keep newer ones
   await until(() => expect(receiver.of(event)).toHaveLength(1));
   expect(receiver.received).toHaveLength(waiting + 1);
   expect(await get(id)).toMatchObject({ failing_since: null });
+});
+
+test('at most 100,000 events of a webhook wait for a later attempt', async () => {
+  await openInstance();
+  const receiver = await openReceiver();
+  const { id } = await create({ url: receiver.url, events: ['key.created'] });
+  await until(async () => {
+    const bounds: number[] = [];
+    for (const { stream } of EVENT_STREAMS)
+      for await (const { name, config } of bus.jsm.consumers.list(stream))
+        if (name.startsWith(`webhook-${id}-`)) bounds.push(config.max_ack_pending ?? 0);
+    expect(bounds).toEqual([100_000, 100_000]);
+  });
 });
 
 test('an endpoint that never answers delays neither other orgs nor other webhooks of its org', async () => {

@@ -72,7 +72,9 @@ export const execResult = z.object({
   stderr: z.literal('').describe('Always empty'),
   exit_code: z
     .int()
-    .describe('0: it succeeded; 128 and the number of a signal that ended it: 143 also when its computer stops'),
+    .describe(
+      '0: it succeeded; 128 and the number of a signal that ended it: 143 also when its computer stops',
+    ),
   duration_ms: z.int().describe('Milliseconds that it ran'),
   truncated: z
     .literal(true)

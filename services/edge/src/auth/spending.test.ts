@@ -6,7 +6,7 @@ import {
   newKeyId,
   type OrgRecord,
 } from '@switchyard/contracts';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { Spending } from './spending.ts';
 
 const org = { id: 'org_a', billing: 'postpaid', monthly_limit: null } as OrgRecord;
@@ -44,4 +44,16 @@ test.each([
   ['cannot be read', () => Promise.reject(new Error('no answer'))],
 ])('a key is limited when its org %s, and memory does not know', async (_, lookup) => {
   expect(await spendingOf({ peek: () => org, lookup }).isLimited(maker)).toBe(true);
+});
+
+test('limit and mark-up of a call come from one read of its org', async () => {
+  const lookup = vi.fn(async () => ({ ...org, monthly_limit: 1, markup_percent: '5' }));
+  const spending = spendingOf({ peek: () => org, lookup });
+  expect(await spending.chargedCall({ id: 'req_1', caller: null }, maker, 0)).toMatchObject({
+    limited: true,
+    markup_percent: '5',
+  });
+  expect(lookup).toHaveBeenCalledTimes(1);
+  expect(await spending.termsOf(maker)).toEqual({ limited: true, markup_percent: '5' });
+  expect(lookup).toHaveBeenCalledTimes(2);
 });

@@ -54,19 +54,31 @@ export class Spending {
     key: KeyRecord,
     now: number,
   ): Promise<ChargedCall> {
+    const { limited, ...markup } = await this.termsOf(key);
     return {
       ...{ request_id: id, org: key.org, key_id: key.id, received_at: now },
-      ...((await this.isLimited(key)) ? { limited: true } : {}),
-      ...(await this.markupOf(key)),
+      ...(limited ? { limited } : {}),
+      ...markup,
       ...caller,
     };
   }
 
+  /**
+   * Whether the key's spending is limited, and the mark-up, from one copy of the org.
+   * @throws ServiceError `service_unavailable`
+   */
+  async termsOf(key: KeyRecord): Promise<{ limited: boolean } & Markup> {
+    const org = await this.#orgOf(key);
+    return { limited: this.#isKeyLimited(key) || isOrgLimited(org), ...markupIn(org) };
+  }
+
   /** Whether a limit of the org, the key or a key above it counts the key's spending; true when unknown. */
   async isLimited(key: KeyRecord): Promise<boolean> {
-    if (key.limit || makersOf(key.id).some((id) => this.#mayBeLimited(key.org, id))) return true;
-    const org = await this.#orgOf(key);
-    return org === null || org.billing === 'prepaid' || org.monthly_limit !== null;
+    return this.#isKeyLimited(key) || isOrgLimited(await this.#orgOf(key));
+  }
+
+  #isKeyLimited({ id, org, limit }: KeyRecord): boolean {
+    return Boolean(limit) || makersOf(id).some((maker) => this.#mayBeLimited(org, maker));
   }
 
   /** A maker without a record was revoked: the keys below it may spend nothing. */
@@ -81,14 +93,21 @@ export class Spending {
    * @throws ServiceError `service_unavailable` when it is not known: a call without it would cost too little
    */
   async markupOf(key: Pick<KeyRecord, 'org'>): Promise<Markup> {
-    const org = await this.#orgOf(key);
-    if (org !== null) return toMarkup(org.markup_percent);
-    const message = 'The prices of your org cannot be read at the moment. Retry later.';
-    throw new ServiceError('service_unavailable', message, { retryAfterS: 1 });
+    return markupIn(await this.#orgOf(key));
   }
 
   /** From memory while that is up to date, else from the bucket. Null when it is unknown. */
   #orgOf({ org }: Pick<KeyRecord, 'org'>): Promise<OrgRecord | null> {
     return Promise.try(() => this.#deps.orgs.lookup(org)).catch(() => null);
   }
+}
+
+function isOrgLimited(org: OrgRecord | null): boolean {
+  return org === null || org.billing === 'prepaid' || org.monthly_limit !== null;
+}
+
+function markupIn(org: OrgRecord | null): Markup {
+  if (org !== null) return toMarkup(org.markup_percent);
+  const message = 'The prices of your org cannot be read at the moment. Retry later.';
+  throw new ServiceError('service_unavailable', message, { retryAfterS: 1 });
 }

@@ -69,8 +69,7 @@ export function computerCreationRoutes(deps: ComputerCreationRoutesDeps): Route[
         requireComputers(enabled);
         const metadata = joinTags(body.metadata ?? {}, caller?.tags, 'metadata');
         const asked = {
-          ...{ org: key.org, key_id: key.id, limited: await spending.isLimited(key) },
-          ...(await spending.markupOf(key)),
+          ...{ org: key.org, key_id: key.id, ...(await spending.termsOf(key)) },
           body: { ...body, metadata },
         };
         const timeoutMs = CREATE_TIMEOUT_MS;

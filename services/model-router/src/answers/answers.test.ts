@@ -789,6 +789,16 @@ describe('a streamed answer', () => {
     expect(price.cost).toBe('0.00001485');
   });
 
+  const said = '{"message":"ü \\u4e2d\\u0122"}';
+  test.each([
+    `data: {"error":${said}}`,
+    `event: error\ndata: ${said}`,
+    `data: {"choices":[{"index":0,"error":${said}}]}`,
+  ])('keeps the characters of an error, raw or escaped: %j', (event) => {
+    const error = { message: 'ü 中Ģ' };
+    expect(() => pass(`${event}\n\n`, 1000)).toThrow(expect.objectContaining({ error }));
+  });
+
   test.each([
     ['is cut', `${chunk('a')}\n\n${chunk('b').slice(0, 40)}`],
     ['is cut between events', `${chunk('a')}\n\n`],

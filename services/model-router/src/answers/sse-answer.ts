@@ -14,7 +14,7 @@ import {
   hasContent,
 } from './chat-content.ts';
 import { EventStream, earlierText, type ReadEvent, textOf } from './event-stream.ts';
-import { type Chunk, parseEvent, putUsage, refuseError, usageOf } from './sse-events.ts';
+import { type Chunk, decodedEvent, parseEvent, putUsage, refuseError, usageOf } from './sse-events.ts';
 import { usageWithCost } from './usage-with-cost.ts';
 
 /** Length of a possible `[DONE]` with whitespace around it. */
@@ -87,7 +87,7 @@ export class SseAnswer extends EventStream {
     }
     const chunk: Chunk = parseEvent(data);
     if (this.#modelAsWritten === null) this.#introduce(chunk, data);
-    refuseError(event, chunk);
+    refuseError(event, data);
     this.pieces += 1;
     const choices = choicesOf(chunk);
     let isFinished = false;
@@ -156,9 +156,9 @@ export class SseAnswer extends EventStream {
     });
   }
 
-  /** The event under other indexes. It is decoded first: as latin1, `\u00fc` would be written as a byte of its own. */
+  /** The event under other indexes. */
   #renumbered(data: string, numbers: readonly number[]): string {
-    const chunk = JSON.parse(Buffer.from(data, 'latin1').toString('utf8')) as Chunk;
+    const chunk: Chunk = decodedEvent(data);
     for (const [at, { call }] of callsOf(choicesOf(chunk)).entries())
       Object.assign(call, { index: numbers[at] });
     const text = JSON.stringify({ ...chunk, model: this.model.id });

@@ -47,9 +47,12 @@ export function parseEvent(data: string): object {
   throw new UnusableAnswer('a stream event is not a JSON object');
 }
 
-/** Decodes the strings in a value of an event. */
-export function decoded(value: unknown): unknown {
-  return JSON.parse(Buffer.from(JSON.stringify(value ?? null), 'latin1').toString('utf8'));
+/**
+ * The JSON of an event that `parseEvent` has read, with its strings decoded. They cannot be decoded later: by then the
+ * escapes (`\u00fc`) in them are characters beside the bytes.
+ */
+export function decodedEvent(data: string): object {
+  return JSON.parse(Buffer.from(data, 'latin1').toString('utf8')) as object;
 }
 
 /**
@@ -57,12 +60,13 @@ export function decoded(value: unknown): unknown {
  * Azure's `content_filter_result` has an `error` when its filter did not run.
  * @throws ReportedError for an error event: a fault or a refusal inside a 200.
  */
-export function refuseError(event: string, chunk: Chunk): void {
-  if (!event.startsWith('data:') && EVENT_NAMED_ERROR.test(event))
-    throw new ReportedError(decoded(chunk.error ?? chunk));
-  if (!event.includes('"error"')) return;
+export function refuseError(event: string, data: string): void {
+  const isNamed = !event.startsWith('data:') && EVENT_NAMED_ERROR.test(event);
+  if (!isNamed && !event.includes('"error"')) return;
+  const chunk: Chunk = decodedEvent(data);
+  if (isNamed) throw new ReportedError(chunk.error ?? chunk);
   for (const { error } of [chunk, ...choicesOf(chunk), chunk.x_groq ?? {}])
-    if (isError(error)) throw new ReportedError(decoded(error));
+    if (isError(error)) throw new ReportedError(error);
 }
 
 function isError(value: unknown): boolean {

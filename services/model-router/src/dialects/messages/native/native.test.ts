@@ -127,6 +127,12 @@ describe('a stream', () => {
     );
   });
 
+  test('keeps the characters of an error, raw or escaped', () => {
+    const data = '{"type":"error","error":{"type":"overloaded_error","message":"ü \\u4e2d\\u0122"}}';
+    const error = { type: 'overloaded_error', message: 'ü 中Ģ' };
+    expect(() => pass(`event: error\ndata: ${data}\n\n`, 1_000)).toThrow(expect.objectContaining({ error }));
+  });
+
   test('that is cut, or reports an error, is a failed attempt', () => {
     expect(() => pass(eventsOf('stream').slice(0, -1).join(''), 1_000)).toThrow(/cut short/);
     const error = `event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Überlast"}}\n\n`;

@@ -3,7 +3,7 @@
 import { ANTHROPIC_ERRORS, type ServiceError } from '@switchyard/contracts';
 import type { EmptyAnswer } from '../../../answers/chat-content.ts';
 import { EventStream, type ReadEvent, textOf } from '../../../answers/event-stream.ts';
-import { decoded, EVENT_NAMED_ERROR, parseEvent, putUsage } from '../../../answers/sse-events.ts';
+import { decodedEvent, EVENT_NAMED_ERROR, parseEvent, putUsage } from '../../../answers/sse-events.ts';
 import { withCost } from '../../../answers/usage-with-cost.ts';
 import { ReportedError } from '../../../makers/unusable-answer.ts';
 import type { Price } from '../../../spending/pricing.ts';
@@ -33,8 +33,10 @@ export class AnthropicStream extends EventStream {
 
   protected read(event: string, data: string): ReadEvent {
     const { type, message, delta, usage, error }: AnthropicEvent = parseEvent(data);
-    if (type === 'error' || error || EVENT_NAMED_ERROR.test(event))
-      throw new ReportedError(decoded(error ?? JSON.parse(data)));
+    if (type === 'error' || error || EVENT_NAMED_ERROR.test(event)) {
+      const reported: AnthropicEvent = decodedEvent(data);
+      throw new ReportedError(reported.error ?? reported);
+    }
     switch (type) {
       case 'message_start':
         this.#usage = { ...message?.usage };

@@ -156,6 +156,24 @@ describe('a stream', () => {
     ]);
   });
 
+  test('passes on, and repeats when it fails, what the caller wrote, raw or escaped', () => {
+    const escaped = (text: string) =>
+      text.replaceAll(/"instructions":(null|"[^"]*")/g, '"instructions":"ü \\u4e2d\\u0122"');
+    expect(escaped(bytesOf('stream').toString())).toContain('\\u0122');
+    const stream = open();
+    stream.push(Buffer.from(escaped(cut(bytesOf('stream').toString()).toString())));
+    const words = stream.lastWords(new ServiceError('upstream_error', 'It broke.'), 'req_1')?.toString();
+    expect(words).toContain('"instructions":"ü 中Ģ"');
+  });
+
+  test.each([
+    '{"type":"error","sequence_number":1,"error":{"message":"ü \\u4e2d\\u0122"}}',
+    '{"type":"response.failed","sequence_number":1,"response":{"error":{"message":"ü \\u4e2d\\u0122"}}}',
+  ])('keeps the characters of an error, raw or escaped: %s', (data) => {
+    const error = expect.objectContaining({ message: 'ü 中Ģ' });
+    expect(() => open().push(Buffer.from(`data: ${data}\n\n`))).toThrow(expect.objectContaining({ error }));
+  });
+
   test.each([
     ['error-stream', 'fault'],
     ['failed-limit', 'rate_limited'],

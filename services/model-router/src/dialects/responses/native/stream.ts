@@ -2,7 +2,7 @@
 import { namedEvent, responsesError, type ServiceError } from '@switchyard/contracts';
 import type { EmptyAnswer } from '../../../answers/chat-content.ts';
 import { EventStream, type ReadEvent, textOf } from '../../../answers/event-stream.ts';
-import { decoded, EVENT_NAMED_ERROR, parseEvent } from '../../../answers/sse-events.ts';
+import { decodedEvent, EVENT_NAMED_ERROR, parseEvent } from '../../../answers/sse-events.ts';
 import { withCost } from '../../../answers/usage-with-cost.ts';
 import { topLevelMembers } from '../../../json/json-members.ts';
 import { withMembers } from '../../../json/splice.ts';
@@ -34,15 +34,17 @@ export class OpenAiStream extends EventStream {
     if (data.trim() === '[DONE]') return { text: '' };
     const { type, sequence_number: number, delta, error, response }: ResponseEvent = parseEvent(data);
     if (typeof number === 'number') this.#nextNumber = number + 1;
-    if (type === 'response.failed') throw reportedError(decoded(response?.error ?? 'the response failed'));
-    if (type === 'error' || error || EVENT_NAMED_ERROR.test(event))
-      throw reportedError(decoded(error ?? JSON.parse(data)));
+    if (type === 'response.failed' || type === 'error' || error || EVENT_NAMED_ERROR.test(event)) {
+      const reported: ResponseEvent = decodedEvent(data);
+      if (type === 'response.failed') throw reportedError(reported.response?.error ?? 'the response failed');
+      throw reportedError(reported.error ?? reported);
+    }
     if (typeof type === 'string' && type.endsWith('.delta') && typeof delta === 'string' && delta !== '') {
       this.pieces += 1;
       this.contentBytes += delta.length;
     }
     if (typeof response !== 'object' || response === null) return { text: event };
-    this.#begunResponse ??= decoded(response);
+    this.#begunResponse ??= (decodedEvent(data) as ResponseEvent).response;
     const text = withResponseMembers(event, [['model', JSON.stringify(this.model.id)]]);
     if (type !== 'response.completed' && type !== 'response.incomplete') return { text };
     this.#last = response;

@@ -86,13 +86,16 @@ describe('a refund', () => {
     const first = await refund({ request_id: 'req_again', amount: 4e-9 }, 'rfd_same', org);
     expect(await refund({ request_id: 'req_again', amount: 4e-9 }, 'rfd_same', org)).toEqual(first);
     expect(await costOf(org)).toBe(6e-9);
+    const rest = await refund({ request_id: 'req_again' }, 'rfd_rest', org);
+    expect(await refund({ request_id: 'req_again' }, 'rfd_rest', org)).toEqual(rest);
+    expect(await costOf(org)).toBe(0);
   });
 
   test('under the id of another refund of its charge is refused', async () => {
     const org = 'org_other';
     await installation.client.publish(completed('req_other', 10n, { org }));
     await refund({ request_id: 'req_other', amount: 4e-9 }, 'rfd_first', org);
-    for (const other of [{ amount: 5e-9 }, { amount: 4e-9, reference: 'ticket 2' }])
+    for (const other of [{ amount: 5e-9 }, {}, { amount: 4e-9, reference: 'ticket 2' }])
       await expect(refund({ request_id: 'req_other', ...other }, 'rfd_first', org)).rejects.toMatchObject({
         ...{ code: 'idempotency_conflict', status: 409 },
       });

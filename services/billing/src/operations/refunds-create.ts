@@ -38,12 +38,12 @@ export async function refundsCreate(
       await catchUp(deps);
       const { charge, requestId } = await findCharge(ask, deps);
       const booked = await takenBack(charge, deps);
+      const left = leftOf(charge, booked);
       const made = [...booked.values()].find(({ refund }) => refund?.id === ask.refund_id);
       if (made) {
-        requireSame(made, ask.body);
+        requireSame(made, left, ask.body);
         return shown(made, charge, booked);
       }
-      const left = leftOf(charge, booked);
       const amount = ask.body.amount === undefined ? left : parseDollars(ask.body.amount);
       const number = placeOf(charge, booked);
       if (amount > left || amount <= 0n || number === null) throw exceeds(charge, left, number);
@@ -63,12 +63,16 @@ function unconfirmed(cause?: unknown): ServiceError {
   return new ServiceError('service_unavailable', message, { cause });
 }
 
-/** Edges keep an `Idempotency-Key` for a day; the id of a refund that it gives stays the same. */
+/**
+ * Edges keep an `Idempotency-Key` for a day; the id of a refund that it gives stays the same. A refund without an amount
+ * leaves nothing of its charge.
+ */
 function requireSame(
   { cost, refund }: UnnumberedRow,
+  left: bigint,
   { amount, reason, reference = null }: Ask['body'],
 ): void {
-  const isSame = amount === undefined || parseDollars(amount) === -cost;
+  const isSame = amount === undefined ? left === 0n : parseDollars(amount) === -cost;
   if (isSame && refund?.reason === reason && refund.reference === reference) return;
   const message = 'The Idempotency-Key made another refund of this charge. Use a new key.';
   throw new ServiceError('idempotency_conflict', message);

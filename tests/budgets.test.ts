@@ -307,7 +307,14 @@ describe('a computer', () => {
     const outcomes = await Promise.all([create(key), create(key)]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual([201, 402]);
     const refused = outcomes.find(({ status }) => status === 402);
-    expect(refused?.json.error.code).toBe('budget_exceeded');
+    const dollars = minute.toFixed(9).replace(/0+$/, '');
+    expect(refused?.json.error).toMatchObject({
+      code: 'budget_exceeded',
+      message: expect.stringContaining(
+        `$0 of $${dollars} is spent and $${dollars} is held for running work in the day`,
+      ),
+      details: { spent: '0', held: dollars },
+    });
     const { id } = outcomes.find(({ status }) => status === 201)?.json ?? { id: '' };
     expect((await api('GET', `/v1/keys/${keyId}`)).json).toMatchObject({ spent: 0, held: minute });
     await expect

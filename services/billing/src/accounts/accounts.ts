@@ -175,10 +175,10 @@ export class Accounts {
       limit: null,
       windowAt: () => ALL_OF_TIME,
       spent: () => spentByOrg(this.#deps.store, org),
-      refusal: ({ limit, spent }) =>
+      refusal: ({ limit, spent, held }) =>
         new ServiceError(
           'insufficient_funds',
-          `The credits do not cover this call: $${formatDollars(limit - spent)} is left. Ask the operator to grant credits.`,
+          `The credits do not cover this call: $${formatDollars(limit - spent)} is left${heldText(', of which ', held)}. Ask the operator to grant credits.`,
         ),
     };
   }
@@ -196,10 +196,18 @@ export class Accounts {
   }
 }
 
-function exceeded(whose: string, interval: string, { limit, spent, window }: Budget): ServiceError {
+function exceeded(whose: string, interval: string, { limit, spent, held, window }: Budget): ServiceError {
   const until = new Date(window.end).toISOString();
-  const message = `this call does not fit in the limit of ${whose}: $${formatDollars(spent)} of $${formatDollars(limit)} is spent in the ${interval} that ends at ${until}`;
+  const message = `this call does not fit in the limit of ${whose}: $${formatDollars(spent)} of $${formatDollars(limit)} is spent${heldText(' and ', held)} in the ${interval} that ends at ${until}`;
   return new ServiceError('budget_exceeded', message, {
-    details: { limit: formatDollars(limit), spent: formatDollars(spent), interval, ends_at: until },
+    details: {
+      ...{ limit: formatDollars(limit), spent: formatDollars(spent), held: formatDollars(held) },
+      ...{ interval, ends_at: until },
+    },
   });
+}
+
+/** Without it, a limit that running calls and computers use up would look untouched. */
+function heldText(before: string, held: bigint): string {
+  return held > 0n ? `${before}$${formatDollars(held)} is held for running work` : '';
 }

@@ -436,6 +436,7 @@ describe('a computer', () => {
       return [answer.status, answer.body.error.code];
     };
     expect(await refusals({ file: 'file_nope' })).toEqual([404, 'file_not_found']);
+    expect((await upload({ file: 'file_nope' })).body.error.param).toBe('file');
     expect(await refusals({ file }, stack.key, 'cmp_nope')).toEqual([404, 'computer_not_found']);
     expect(await refusals({ file }, await keyOf('org_other'))).toEqual([404, 'computer_not_found']);
     const foreign = await call('POST', '/files', formWith('y'), await keyOf('org_third'));

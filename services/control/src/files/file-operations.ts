@@ -12,14 +12,18 @@ export interface FileOperations {
   readonly logger: Logger;
 }
 
-/** @throws ServiceError `file_not_found`: unknown, deleted, expired, or owned by another org. */
+/**
+ * @param param the member of the request that names the file
+ * @throws ServiceError `file_not_found`: unknown, deleted, expired, or owned by another org.
+ */
 export async function findFile(
   { files, clock }: Pick<FileOperations, 'files' | 'clock'>,
   org: string,
   id: string,
+  param = 'id',
 ): Promise<Entry<FileRecord>> {
   const entry = await files.get(fileKey(org, id));
-  if (!entry || !isVisible(entry.value, clock)) throw fileNotFound(id);
+  if (!entry || !isVisible(entry.value, clock)) throw fileNotFound(id, param);
   return entry;
 }
 
@@ -28,10 +32,10 @@ export function isVisible({ deleting_at, expires_at }: FileRecord, clock: Clock)
   return deleting_at === undefined && (expires_at === undefined || Date.parse(expires_at) > clock.now());
 }
 
-export function fileNotFound(id: string): ServiceError {
+export function fileNotFound(id: string, param = 'id'): ServiceError {
   return new ServiceError(
     'file_not_found',
     `File not found: ${id.slice(0, 200)}. GET /v1/files lists your files.`,
-    { param: 'id' },
+    { param },
   );
 }

@@ -57,7 +57,7 @@ export function computerHandlers(deps: ComputerOperations, files: FileOperations
       const { value: computer } = await findComputer(deps.records, org, id);
       if (computer.state === 'stopped')
         throw new ServiceError('computer_not_running', 'The computer is stopped. Start it first.');
-      const { value: file } = await findFile(files, org, body.file);
+      const { value: file } = await findFile(files, org, body.file, 'file');
       const head: HostUploadHead = {
         request_id: requestId,
         org,

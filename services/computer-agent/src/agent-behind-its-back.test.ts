@@ -150,31 +150,36 @@ test('a container that ends while the engine answers late: its computer is bille
   }
 });
 
-test('a failed creation whose disk cannot be removed: the caller gets the reason, a later round removes the disk', async () => {
-  const engine = await openHeldEngine();
-  const late = await openTestAgent(installation, { docker: engine.docker });
-  const { id } = newTestRecord('host_unknown', defaultLimits());
-  const creating = /^POST .*\/containers\/create/;
-  try {
-    const asked = engine.hold(creating);
-    const created = late.create({ id });
-    created.catch(() => {}); // awaited below
-    await asked;
-    const { files, image } = await diskOf(late.dataFolder, id);
-    await run('mount', ['-t', 'tmpfs', 'none', files.slice(0, -'/files'.length)]);
-    engine.release();
-    engine.fail(creating);
-    await expect(created).rejects.toMatchObject({ code: 'computer_failed' });
-    late.clock.advance(CREATION_ARRIVES_MS_MAX);
-    await late.agent.reconciler.reconcile();
-    expect(await late.record(id)).toBeNull();
-    await expect(access(image)).rejects.toMatchObject({ code: 'ENOENT' });
-  } finally {
-    engine.release();
-    await late.close();
-    await engine.close();
-  }
-});
+test.each(['stays', 'is deleted by control'] as const)(
+  'a failed creation whose disk cannot be removed and whose record %s: the caller gets the reason, a later round removes the disk',
+  async (fate) => {
+    const engine = await openHeldEngine();
+    const late = await openTestAgent(installation, { docker: engine.docker });
+    const record = newTestRecord(late.agent.hostId, defaultLimits());
+    const { id } = record;
+    const creating = /^POST .*\/containers\/create/;
+    try {
+      const asked = engine.hold(creating);
+      const created = late.create({ id });
+      created.catch(() => {}); // awaited below
+      await asked;
+      const { files, image } = await diskOf(late.dataFolder, id);
+      await run('mount', ['-t', 'tmpfs', 'none', files.slice(0, -'/files'.length)]);
+      engine.release();
+      engine.fail(creating);
+      await expect(created).rejects.toMatchObject({ code: 'computer_failed' });
+      if (fate === 'is deleted by control') await installation.computers.delete(recordKey(record));
+      late.clock.advance(CREATION_ARRIVES_MS_MAX);
+      await late.agent.reconciler.reconcile();
+      expect(await late.record(id)).toBeNull();
+      await expect(access(image)).rejects.toMatchObject({ code: 'ENOENT' });
+    } finally {
+      engine.release();
+      await late.close();
+      await engine.close();
+    }
+  },
+);
 
 test('a container that takes longer to make than the grace period of containers without a record: it is kept', async () => {
   const engine = await openHeldEngine();

@@ -1,7 +1,7 @@
 // Runs one transition of a computer at a time, and handles a record that control has removed meanwhile.
 import { type RecordEntry, RecordTaken } from '../store/computer-records.ts';
 import { type Computer, notFound } from './computer.ts';
-import { finishDeletion } from './end-run.ts';
+import { finishDeletion, undoCreation } from './end-run.ts';
 
 /**
  * Runs `work` under the lock. If control removed the record, clears the computer from this host and reports it as not
@@ -20,14 +20,22 @@ export function exclusively<T>(computer: Computer, work: () => Promise<T>): Prom
   });
 }
 
-/** Under the lock. @param entry the record as control has marked it; null: it was deleted from outside */
+/**
+ * Under the lock.
+ * @param entry the record as control has marked it; null: it was deleted, by control after a failed creation, or from
+ * outside
+ */
 export async function clearAway(computer: Computer, entry: RecordEntry | null): Promise<void> {
   if (entry) {
     computer.replace(entry);
     return finishDeletion(computer);
   }
+  const { id, deps, record } = computer;
+  if (record.state === 'creating') {
+    await computer.removeContainer();
+    return undoCreation(computer);
+  }
   // Keep the files, because their owner did not ask for their deletion.
-  const { id, deps } = computer;
   deps.logger.error({ computer: id }, 'the record of a computer is gone; its container is removed');
   await computer.removeContainer();
   computer.forgetRun({ release: false });

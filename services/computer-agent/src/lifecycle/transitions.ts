@@ -30,7 +30,8 @@ export interface CreateOptions {
  * Starts a computer for the first time, after control has made its record. A repeated call returns the computer
  * unchanged.
  * @throws ServiceError `no_capacity`, `image_unavailable`, `computer_failed`, `insufficient_funds`,
- * `budget_exceeded`; `computer_not_found` if it was deleted meanwhile. Nothing is left on this host then.
+ * `budget_exceeded`; `computer_not_found` if it was deleted meanwhile. Nothing is left on this host then, or the
+ * reconciler removes it.
  */
 export function createComputer(
   computer: Computer,

@@ -19,7 +19,7 @@ import { markDeleting } from '../computers/records.ts';
 /** Bound on the clean-up of a creation with unknown outcome; otherwise the host does it later. */
 const TAKE_BACK_TIMEOUT_MS = 10_000;
 
-/** Errors after which an agent guarantees that nothing is left of the computer. */
+/** Errors after which the agent itself removes what is left of the computer. */
 const NOTHING_LEFT: readonly ErrorCode[] = [
   'no_capacity',
   'image_unavailable',

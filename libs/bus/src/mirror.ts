@@ -8,7 +8,7 @@ import type { Bus } from './bus.ts';
 
 /** How often the tick is written. */
 export const TICK_MS = 1_000;
-/** A mirror without a tick for this long reads from the bucket itself and restarts its watch. */
+/** A mirror without a tick for this long reads from the bucket itself, and restarts its watch if it missed a change. */
 const TICK_SILENT_MS_MAX = 3_000;
 /** Maximum bucket reads per second for keys missing in memory. A new key may not have arrived yet, but guessed keys
  * must not cause load. */
@@ -261,12 +261,19 @@ export class Mirror<V> {
     if (this.fresh || this.#reloading || this.#closed || !this.#bus.connected) return;
     if (performance.now() - this.#loadedAt < RELOAD_MS) return;
     this.#reloading = true;
-    this.load()
+    this.#reloadIfBehind()
       .catch((error: unknown) => {
         this.#bus.logger.warn({ err: error, bucket: this.#bucket.name }, 'a watch could not be restarted');
       })
       .finally(() => {
         this.#reloading = false;
       });
+  }
+
+  /** Without a writer of ticks, memory may lack nothing: reloading many entries blocks the process for a while. */
+  async #reloadIfBehind(): Promise<void> {
+    const last = await this.#lastRevision();
+    if (this.fresh || this.#closed || this.#revision === last) return;
+    await this.load();
   }
 }

@@ -298,6 +298,22 @@ describe('a mirror', () => {
     await trusted();
     mirror.close();
   }, 60_000);
+
+  test('without a tick does not reload all entries while nothing has changed, and does after a change that it missed', async () => {
+    const keys = await openBucket(bus, 'keys');
+    await keys.put('quiet', record('key_quiet'));
+    const mirror = await mirrorBucket(bus, keys, { tick: true });
+    for await (const { name } of bus.jsm.consumers.list('KV_keys'))
+      await bus.jsm.consumers.delete('KV_keys', name);
+    const [reloaded, compared] = [vi.spyOn(keys.kv, 'watch'), vi.spyOn(keys, 'lastRevision')];
+    const enough = () => Math.max(reloaded.mock.calls.length, compared.mock.calls.length) > 1;
+    await vi.waitUntil(enough, { timeout: BUSY_MS });
+    expect(reloaded).not.toHaveBeenCalled();
+    await keys.put('missed', record('key_missed'));
+    await expect.poll(() => mirror.peek('missed'), { timeout: BUSY_MS }).toMatchObject({ id: 'key_missed' });
+    mirror.close();
+    await Promise.all(['quiet', 'missed'].map((key) => keys.purge(key)));
+  }, 60_000);
 });
 
 describe('an answer of nats-server that it stores under a key', () => {

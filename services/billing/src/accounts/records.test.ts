@@ -79,8 +79,17 @@ test.each(['keys', 'orgs'] as const)(
   60_000,
 );
 
-test('an org and a key without a record have no limit, while nobody ticks', async () => {
+test('when control is away, calls pass: of orgs and keys in memory, and of those without a record', async () => {
+  const [orgs, keys] = await Promise.all([openBucket(bus, 'orgs'), openBucket(bus, 'keys')]);
+  await orgs.put('org_away', orgRecord('org_away', { billing: 'postpaid', monthly_limit: null }));
+  await keys.put(keyRecordKey('org_away', 'key_1'), keyRecord('key_1', 'org_away', null));
   const records = await openRecords(bus);
-  await expect(records.require('org_none', ['key_none'])).resolves.toBeUndefined();
+  const compared = [vi.spyOn(records.orgs, 'lastRevision'), vi.spyOn(records.keys, 'lastRevision')];
+  const requireKnown = async () => {
+    await records.require('org_away', ['key_1']);
+    return compared.every((spy) => spy.mock.calls.length > 0); // memory is compared once it lacks a tick
+  };
+  await vi.waitUntil(requireKnown, { timeout: 30_000 });
+  await records.require('org_none', ['key_none']);
   records.close();
-});
+}, 60_000);

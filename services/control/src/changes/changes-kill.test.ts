@@ -3,25 +3,21 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { type Bus, connectBus, ensureEventsStream, openBucket, request, serve } from '@switchyard/bus';
+import { type Bus, connectBus, ensureEventsStream, openBucket, request } from '@switchyard/bus';
 import { DEFAULT_ORG, type Event, type KeyRecord } from '@switchyard/contracts';
-import { makeLogger, readConfig } from '@switchyard/service';
+import { makeLogger } from '@switchyard/service';
 import {
   type EventLog,
-  FakeClock,
   openEventLog,
   startNats,
   type TestServer,
   temporaryFolder,
 } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { config } from '../config.ts';
 import { firstKeyId } from '../keys/first-key.ts';
-import { SWEEPS_MS, start } from '../run.ts';
 
 const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
 const FIRST = 'sy_the_first_key_of_all';
-const logger = makeLogger('test', 'silent');
 const caller = { org: DEFAULT_ORG, key_id: firstKeyId(FIRST) };
 const KILLS = 6;
 const KEYS = 12;
@@ -36,7 +32,7 @@ const running = new Set<ChildProcess>();
 
 beforeAll(async () => {
   nats = await startNats();
-  bus = await connectBus({ url: nats.url, service: 'test', logger });
+  bus = await connectBus({ url: nats.url, service: 'test', logger: makeLogger('test', 'silent') });
   await ensureEventsStream(bus);
   events = await openEventLog(bus);
 }, 60_000);
@@ -115,38 +111,6 @@ function nameAfter(all: readonly KeyEvent[]): string | null {
   }
   return name;
 }
-
-test('an org whose creator is killed before it has a key is removed', async () => {
-  const orgs = await openBucket(bus, 'orgs');
-  const killed = await startControl();
-  const ofTest = await connectBus({ url: nats.url, service: 'test', logger });
-  const billing = await serve(ofTest, { name: 'billing', version: '0.0.1', description: 'of a test' });
-  billing.handle('credits.create', async () => {
-    await kill(killed);
-    throw new Error('nobody asks any more');
-  });
-  const body = { name: 'Acme', billing: 'prepaid' as const, credits: 5 };
-  await expect(request(bus, 'orgs.create', { ...caller, body })).rejects.toMatchObject({
-    code: 'service_unavailable',
-  });
-  await ofTest.close();
-  const [org] = (await orgs.keys()).filter((id) => id !== DEFAULT_ORG);
-  expect(org).toBeDefined();
-  const clock = new FakeClock(Date.now() + 3_600_000);
-  const own = await connectBus({ url: nats.url, service: 'control', logger });
-  const env = { SWITCHYARD_DATA: await temporaryFolder('control'), SWITCHYARD_COMPUTERS: 'off' };
-  const control = await start({ config: readConfig(config, env), bus: own, logger, clock });
-  await vi.waitFor(
-    async () => {
-      clock.advance(SWEEPS_MS.orgs);
-      expect(await orgs.keys()).not.toContain(org);
-    },
-    { timeout: 10_000 },
-  );
-  await events.until('removed', ({ type, data }) => type === 'org.removed' && data.org === org);
-  await control.stop();
-  await own.close();
-}, 60_000);
 
 test('kills of control lose, invent and double no event of a change', async () => {
   const keys = await openBucket(bus, 'keys');

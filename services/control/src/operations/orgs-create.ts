@@ -23,7 +23,7 @@ import {
 } from '../changes/administered.ts';
 import { createWithEvents, deleteWithEvents } from '../changes/write.ts';
 import { requirePayable } from '../orgs/org-billing.ts';
-import { changeOrg, type OrgDeps } from '../orgs/org-records.ts';
+import type { OrgDeps } from '../orgs/org-records.ts';
 import type { KeyOperations } from './keys-create.ts';
 import { createOrgKey } from './orgs-keys-create.ts';
 
@@ -34,8 +34,6 @@ export interface OrgCreateDeps extends OrgDeps {
 
 /** Covers booking the credits. */
 const CREDITS_TIMEOUT_MS = 15_000;
-/** When control dies before an org has its first key, the sweep removes the org after this time. */
-const UNFINISHED_MS_MAX = 600_000;
 const FIRST_KEY_NAME = 'first key';
 
 /** @throws ServiceError `invalid_request`; `invalid_api_key`; `service_unavailable`; no org is left then */
@@ -53,16 +51,11 @@ export function createOrg(deps: OrgCreateDeps) {
     const caller = { org: own, key_id };
     const orgs = { bucket: deps.orgs, events: deps.events };
     const by = actingOf(caller, context);
-    const unfinished = { ...record, removed_at: new Date(now + UNFINISHED_MS_MAX).toISOString() };
-    await createWithEvents(orgs, id, unfinished, [created(record, by, now)]);
+    await createWithEvents(orgs, id, record, [created(record, by, now)]);
     try {
       await grant(deps, { id, key_id, credits: body.credits });
       const first = { name: FIRST_KEY_NAME, permissions: TENANT_PERMISSIONS };
       const key = await createOrgKey(deps)({ ...caller, id, body: first }, context);
-      await changeOrg(deps, id, {
-        change: (before) => ({ ...before, removed_at: null }),
-        eventsOf: () => [],
-      });
       return { ...toOrgObject(record), key: key.key, key_id: key.id };
     } catch (error) {
       const removed = {

@@ -1,5 +1,5 @@
-// Stops the computers of suspended orgs, and removes the data of deleted ones when due, and of those whose creation was cut
-// short. Any number of instances may run the sweep: each step is idempotent, and one that failed is repeated.
+// Stops the computers of suspended orgs, and removes the data of deleted ones when due. Any number of
+// instances may run the sweep: each step is idempotent, and one that failed is repeated.
 import { eventIds } from '@switchyard/contracts';
 import { administered, controlEvent } from '../changes/administered.ts';
 import { deleteWithEvents } from '../changes/write.ts';
@@ -24,11 +24,10 @@ interface OrgSweepDeps extends OrgDeps {
 export async function sweepOrgs(deps: OrgSweepDeps): Promise<void> {
   const { logger } = deps.computers;
   const suspended = deps.knownOrgs.entries().filter(([, { suspended_at }]) => suspended_at !== null);
-  const leaving = deps.knownOrgs.entries().filter(([, { removed_at }]) => removed_at !== null);
   const warn = (org: string) => (error: unknown) =>
     logger.warn({ err: error, org }, 'the sweep of a suspended org failed');
   for (const [org] of suspended) await stopIfStillSuspended(deps, org).catch(warn(org));
-  for (const [org] of leaving) await removeIfDue(deps, org).catch(warn(org));
+  for (const [org] of suspended) await removeIfDue(deps, org).catch(warn(org));
 }
 
 async function stopIfStillSuspended({ orgs, computers }: OrgSweepDeps, org: string): Promise<void> {

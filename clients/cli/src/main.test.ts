@@ -35,7 +35,7 @@ const ANSWERS: Record<string, [status: number, body: string]> = {
 /** What a chat answers to these messages. */
 const DELTAS: Record<string, object> = {
   refuse: { refusal: 'I will not.' },
-  hostile: { content: 'a\u001b[2Jb\n\tc' },
+  hostile: { content: 'a\u001b[2Jb\r\n\tc' },
 };
 
 /** The messages of each chat. */
@@ -280,7 +280,7 @@ test('chat prints the words of a refusal', async () => {
 test('an answer cannot command the terminal that shows it', async () => {
   const terminal = await converse(['hostile', 'a\ufffd[2Jb\r\n\tc'], ['\x04', '']);
   expect(await once(terminal, 'exit')).toEqual([0, null]);
-  expect((await run('switchyard chat hostile')).stdout).toBe('a\x1b[2Jb\n\tc\n'); // a pipe gets the bytes
+  expect((await run('switchyard chat hostile')).stdout).toBe('a\x1b[2Jb\r\n\tc\n'); // a pipe gets the bytes
 });
 
 test('a conversation goes on after an error, without the message that got no answer', async () => {

@@ -41,7 +41,8 @@ export function printLine(line: string): void {
 
 /** Prints a piece of a model's text. In a terminal, control characters that could command it are replaced. */
 export function printText(text: string): void {
-  process.stdout.write(process.stdout.isTTY ? text.replaceAll(/[^\P{Cc}\n\t]/gu, '\ufffd') : text);
+  const forTerminal = () => text.replaceAll('\r', '').replaceAll(/[^\P{Cc}\n\t]/gu, '\ufffd');
+  process.stdout.write(process.stdout.isTTY ? forTerminal() : text);
 }
 
 /** A plain decimal, never an exponent: 0.00000885 -> $0.00000885 */

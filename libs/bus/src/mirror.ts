@@ -273,7 +273,8 @@ export class Mirror<V> {
   /** Without a writer of ticks, memory may lack nothing: reloading many entries blocks the process for a while. */
   async #reloadIfBehind(): Promise<void> {
     const last = await this.#lastRevision();
-    if (this.fresh || this.#closed || this.#revision === last) return;
-    await this.load();
+    if (this.fresh || this.#closed) return;
+    if (this.#revision === last) this.#loadedAt = performance.now();
+    else await this.load();
   }
 }

@@ -116,7 +116,7 @@ test('mounts over the files of a computer that stops: its slot and its system di
   };
   expect(await left()).toHaveLength(2);
   await testAgent.agent.reconciler.reconcile();
-  expect(await left()).toEqual([]);
+  await expect.poll(left).toEqual([]);
 });
 
 test('a disk that is unmounted while its computer is stopped: the next start mounts it', async () => {

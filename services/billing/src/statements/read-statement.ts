@@ -135,7 +135,9 @@ async function readLines(
   const lines = new Map<string, StatementLineDocument>();
   for await (const part of aggregates.lines.find(of, CURSOR)) {
     signal?.throwIfAborted();
-    const line = largest.has(part.line) ? part : { ...part, ...ALL_OTHERS, line: OTHER_LINES[part.kind] };
+    // A line may be new since the largest were chosen.
+    const isListed = largest.has(part.line) || largest.size < STATEMENT_LINES_MAX;
+    const line = isListed ? part : { ...part, ...ALL_OTHERS, line: OTHER_LINES[part.kind] };
     const before = lines.get(line.line);
     lines.set(line.line, before ? together(before, line) : line);
   }

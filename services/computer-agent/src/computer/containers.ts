@@ -58,9 +58,12 @@ export class Containers {
     this.#deps = deps;
   }
 
-  /** All containers of this agent. Also tries again to clear slots of containers that are gone. */
+  /** All containers of this agent. Also begins to clear what is left of removed ones, which unmounts: it may take long. */
   async list(): Promise<EngineContainer[]> {
-    for (const slot of this.#uncleared) await this.#orWarn(this.#clearSlot(slot), slot);
+    for (const slot of this.#uncleared) {
+      this.#uncleared.delete(slot);
+      void this.#orWarn(this.#clearSlot(slot), slot);
+    }
     const found = await this.#deps.engine.list();
     for (const { containerId, slot } of found) this.#slots.set(containerId, slot);
     return found;

@@ -70,7 +70,7 @@ export function readUsage(usage: unknown): TokenUsage | null {
     cacheWriteInputTokens: written,
     cacheWrite1hInputTokens: Math.min(details?.cache_write_1h_tokens ?? 0, written),
     audioInputTokens: audio,
-    // OpenAI counts sound and cached input, but not what is both: the caller pays the least that it may be.
+    // OpenAI counts sound and cached input, but not what is both: as much as possible is both.
     cachedAudioInputTokens: Math.min(details?.cached_audio_tokens ?? audio, audio, cachedInputTokens),
     outputTokens: output ?? 0,
   };

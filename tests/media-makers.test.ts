@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type CatalogModel, catalogFile } from '@switchyard/contracts';
 import { startStack, type TestStack } from '@switchyard/testing';
+import { dump, load } from 'js-yaml';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parse, stringify } from 'yaml';
 
 const ROUTER = join(import.meta.dirname, '../services/model-router');
 /** Variables of the makers' keys; Voyage's is left unset. */
@@ -51,7 +51,7 @@ const shipped: CatalogModel[] = [
   'deepgram',
   'black-forest-labs',
 ].flatMap(
-  (name) => catalogFile.parse(parse(readFileSync(join(ROUTER, `catalog/${name}.yaml`), 'utf8'))).models,
+  (name) => catalogFile.parse(load(readFileSync(join(ROUTER, `catalog/${name}.yaml`), 'utf8'))).models,
 );
 
 beforeAll(async () => {
@@ -84,7 +84,7 @@ beforeAll(async () => {
     ...model,
     upstreams: model.upstreams.map((upstream) => ({ ...upstream, base_url: origin })),
   }));
-  await writeFile(join(folder, 'moved.yaml'), stringify({ models: moved }));
+  await writeFile(join(folder, 'moved.yaml'), dump({ models: moved }));
   stack = await startStack({
     services: ['edge', 'control', 'model-router', 'billing'],
     env: {

@@ -2,8 +2,8 @@
 // reads it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { CORE_SCHEMA, load, mergeTag } from 'js-yaml';
 import { expect, test } from 'vitest';
-import { parse } from 'yaml';
 import type { z } from 'zod';
 import { configSchema as billing } from '../services/billing/src/config.ts';
 import { agentConfig } from '../services/computer-agent/src/config.ts';
@@ -75,7 +75,7 @@ test.each(Object.entries(CONFIGS))(
   'docker-compose.yml passes on all settings of %s, and no others',
   (service, schema) => {
     const text = readFileSync(join(import.meta.dirname, '../docker-compose.yml'), 'utf8');
-    const { services } = parse(text, { merge: true }) as {
+    const { services } = load(text, { schema: CORE_SCHEMA.withTags(mergeTag) }) as {
       services: Record<string, { environment: Record<string, string> }>;
     };
     const passedOn = Object.keys(services[service]?.environment ?? {});

@@ -12,7 +12,7 @@ import { upstreamBody } from '../answers/request-body.ts';
 import type { StreamedAnswer } from '../answers/streamed-answer.ts';
 import type { ChatCompletion } from '../dialects/chat-shapes.ts';
 import type { DialectBody, Translate, Translation } from '../dialects/dialect.ts';
-import { withFlatContent } from '../dialects/flat-content.ts';
+import { flattenContent } from '../dialects/flat-content.ts';
 import type { NativeDialect } from '../dialects/native-dialect.ts';
 import { NATIVE } from '../dialects/registry.ts';
 import { TranslatedStream } from '../dialects/translated-stream.ts';
@@ -121,7 +121,8 @@ export class TranslatedRequest implements ModelRequest {
     if (native)
       return { contentType: 'application/json', ...native.finish(model, answer, this.#inputTokens) };
     const chat = this.#chat.finish(model, answer);
-    const completion = withFlatContent(JSON.parse(chat.body.toString('utf8')) as ChatCompletion);
+    const completion = JSON.parse(chat.body.toString('utf8')) as ChatCompletion;
+    flattenContent(completion);
     return { ...chat, body: Buffer.from(JSON.stringify(this.#translation.answer(completion))) };
   }
 

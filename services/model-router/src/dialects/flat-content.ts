@@ -2,27 +2,25 @@
 import { isJsonObject } from '../json/is-json-object.ts';
 import { type ChatChunk, type ChatCompletion, type ChatMessage, reasoningOf } from './chat-shapes.ts';
 
-/** The parsed answer or chunk; in its choices, lists of parts become the text and the reasoning that they hold. */
-export function withFlatContent<Answer extends ChatCompletion | ChatChunk>(answer: Answer): Answer {
-  if (!Array.isArray(answer.choices)) return answer;
-  return { ...answer, choices: answer.choices.map(withFlatChoice) };
+type Said = Pick<ChatMessage, 'reasoning' | 'reasoning_content'>;
+type Choice = { readonly message?: Said; readonly delta?: Said | null };
+
+/** Turns lists of parts in the choices of a parsed answer or chunk into the text and the reasoning that they hold. */
+export function flattenContent(answer: ChatCompletion | ChatChunk): void {
+  if (!Array.isArray(answer.choices)) return;
+  for (const { message, delta } of answer.choices as readonly Choice[])
+    for (const said of [message, delta]) if (said) flatten(said);
 }
 
-function withFlatChoice<Choice extends { message?: object; delta?: object | null }>(choice: Choice): Choice {
-  const { message, delta } = choice;
-  return { ...choice, ...(message && { message: flat(message) }), ...(delta && { delta: flat(delta) }) };
-}
-
-function flat(said: Pick<ChatMessage, 'reasoning' | 'reasoning_content'>): object {
+function flatten(said: Said): void {
   const { content } = said as { content?: unknown };
-  if (!Array.isArray(content)) return said;
+  if (!Array.isArray(content)) return;
   const thoughts = content.map((part) => (isThinking(part) ? textOf(part.thinking) : ''));
   const texts = content.map((part) => (isThinking(part) ? '' : textOf(part)));
-  return {
-    ...said,
+  Object.assign(said, {
     content: texts.join(''),
     reasoning_content: reasoningOf(said) + thoughts.join(''),
-  };
+  });
 }
 
 function isThinking(part: unknown): part is { thinking?: unknown } {

@@ -4,7 +4,7 @@ import { dataOf, EVENT_END } from '../answers/sse-events.ts';
 import type { StreamEnd, StreamedAnswer } from '../answers/streamed-answer.ts';
 import type { ChatChunk } from './chat-shapes.ts';
 import type { StreamTranslator } from './dialect.ts';
-import { withFlatContent } from './flat-content.ts';
+import { flattenContent } from './flat-content.ts';
 
 export class TranslatedStream implements StreamedAnswer {
   readonly #chat: StreamedAnswer;
@@ -58,8 +58,11 @@ export class TranslatedStream implements StreamedAnswer {
       const data = dataOf(event);
       if (data === null)
         events += `${event}\n\n`; // a comment keeps the connection alive
-      else if (data.trim() !== '[DONE]')
-        events += this.#translator.push(withFlatContent(JSON.parse(data) as ChatChunk));
+      else if (data.trim() !== '[DONE]') {
+        const chunk = JSON.parse(data) as ChatChunk;
+        flattenContent(chunk);
+        events += this.#translator.push(chunk);
+      }
     }
     return events;
   }

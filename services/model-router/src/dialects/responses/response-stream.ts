@@ -58,6 +58,7 @@ interface OpenMessage extends OpenItem {
 }
 
 interface OpenCall extends OpenItem {
+  /** The upstream's; it may be empty. */
   readonly callId: string;
   name: string;
   arguments: string;
@@ -207,8 +208,7 @@ export class ResponseStream implements StreamTranslator {
   #beginCall(index: number, id: string | undefined, name: string): OpenCall {
     this.#endItem('completed');
     const place = this.#place('fc');
-    const callId = id || place.id.replace(/^fc_/, 'call_');
-    const call: OpenCall = { ...place, callId, name, arguments: '', extra: null };
+    const call: OpenCall = { ...place, callId: id ?? '', name, arguments: '', extra: null };
     this.#calls.set(index, call);
     this.#emit('response.output_item.added', {
       output_index: call.index,

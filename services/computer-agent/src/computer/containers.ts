@@ -64,6 +64,10 @@ export class Containers {
       this.#uncleared.delete(slot);
       void this.#orWarn(this.#clearSlot(slot), slot);
     }
+    return this.#list();
+  }
+
+  async #list(): Promise<EngineContainer[]> {
     const found = await this.#deps.engine.list();
     for (const { containerId, slot } of found) this.#slots.set(containerId, slot);
     return found;
@@ -187,7 +191,7 @@ export class Containers {
    */
   async removeLeftovers(): Promise<void> {
     const { sockets, slots, systemDisks } = this.#deps;
-    const left = await this.list();
+    const left = await this.#list(); // what is left of removed ones is cleared below
     const empty = new Set(await slots?.empty());
     for (const { containerId, slot } of left)
       if (empty.has(slot) && !this.isOwned(containerId)) await this.destroy({ containerId, slot });

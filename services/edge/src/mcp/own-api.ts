@@ -3,21 +3,12 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import {
-  CLIENT_REQUEST_ID_HEADER,
-  type ErrorBody,
-  errorBody,
-  ServiceError,
-  TAGS_HEADER,
-  TRACEPARENT_HEADER,
-} from '@switchyard/contracts';
+import { type ErrorBody, errorBody, ServiceError } from '@switchyard/contracts';
 import type { FastifyRequest } from 'fastify';
+import { CALLER_HEADERS } from '../openapi/request-headers.ts';
 
 /** Bytes of one answer that a tool reads into memory. */
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
-
-/** Headers with which a caller describes its calls. */
-const CALLER_CONTEXT = [TAGS_HEADER, CLIENT_REQUEST_ID_HEADER, TRACEPARENT_HEADER];
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
@@ -97,7 +88,7 @@ export class OwnApi {
 
   #exchange(method: Method, path: string, { headers, body }: Sent): Promise<IncomingMessage> {
     const { authorization, host } = this.#caller.headers;
-    const context = CALLER_CONTEXT.flatMap((name) => {
+    const context = CALLER_HEADERS.flatMap(({ name }) => {
       const value = this.#caller.headers[name.toLowerCase()];
       return value === undefined ? [] : [[name, value]];
     });

@@ -1,4 +1,4 @@
-// Request headers of the routes that begin charged work, for the OpenAPI document.
+// Request headers of the routes that begin charged work, as the OpenAPI document describes them.
 import {
   CLIENT_REQUEST_ID_HEADER,
   CLIENT_REQUEST_ID_LENGTH_MAX,

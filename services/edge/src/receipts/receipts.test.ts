@@ -121,7 +121,7 @@ test('receipts that a stopping edge cannot hand over are counted as lost, and th
 test('a stopping edge waits 3 s for a JetStream that does not answer', async () => {
   process.kill(nats.pid, 'SIGSTOP');
   receipts.stateCost('org_a', 'req_1', '0.1');
-  clock.advance(SECOND_MS); // this batch is under way and is not answered
+  clock.advance(SECOND_MS); // this batch is sent and not answered
   const closed = receipts.close();
   clock.advance(3 * SECOND_MS);
   await closed;

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
-import type { FastifyReply } from 'fastify';
 import { pageHeaders } from '../http/page-headers.ts';
 import { pageRoute, type Route } from '../http/route.ts';
 import { asyncApiDocument } from '../openapi/async-document.ts';
@@ -44,18 +43,9 @@ const sources = (nonce: string) =>
  * built for its first reader: it takes 0.1 s, which a restarting edge does not have.
  */
 export function docsRoutes(routes: readonly Route[]): Route[] {
-  const documents: { openApi?: string; asyncApi?: string } = {};
-  const sendDocument = (reply: FastifyReply, json: string) =>
-    void reply.header('content-type', 'application/json; charset=utf-8').send(json);
   return [
-    pageRoute('/v1/openapi.json', (_request, reply) => {
-      documents.openApi ??= JSON.stringify(openApiDocument(routes));
-      sendDocument(reply, documents.openApi);
-    }),
-    pageRoute('/v1/asyncapi.json', (_request, reply) => {
-      documents.asyncApi ??= JSON.stringify(asyncApiDocument());
-      sendDocument(reply, documents.asyncApi);
-    }),
+    documentRoute('/v1/openapi.json', () => openApiDocument(routes)),
+    documentRoute('/v1/asyncapi.json', asyncApiDocument),
     pageRoute('/docs', (_request, reply) => {
       const nonce = randomBytes(NONCE_BYTES).toString('base64');
       reply.headers(pageHeaders(sources(nonce))).send(page(nonce));
@@ -72,4 +62,12 @@ export function docsRoutes(routes: readonly Route[]): Route[] {
         .send(CONTENTS.get(file));
     }),
   ];
+}
+
+function documentRoute(path: string, build: () => object): Route {
+  let json: string | undefined;
+  return pageRoute(path, (_request, reply) => {
+    json ??= JSON.stringify(build());
+    reply.header('content-type', 'application/json; charset=utf-8').send(json);
+  });
 }

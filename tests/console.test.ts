@@ -884,7 +884,7 @@ test('logs are not loaded again while older ones are shown', { timeout: TEST_MS_
   await page.unrouteAll();
 });
 
-test('a filter of Logs with a percent sign stays as it was typed', { timeout: TEST_MS_MAX }, async () => {
+test('a filter of Logs with a percent sign stays as typed', { timeout: TEST_MS_MAX }, async () => {
   const log = { id: 'req_one', at: new Date(), status: 'ok', kind: 'call', latency_ms: 1, cost: 0 };
   const tab = await signedIn();
   await tab.route('**/v1/logs?*', (route) =>

@@ -1,7 +1,7 @@
 // Spending and credits, read from the aggregates of the ledger. The result is exact only if nothing is booked during
 // the read; the caller ensures that. A refund counts only in a window that includes its charge: it must not raise the
 // limit of a later one.
-import type { Filter } from 'mongodb';
+import type { Filter, FindCursor } from 'mongodb';
 import { answered } from '../store/answered.ts';
 import { bucketId, DAY_MS } from '../store/buckets.ts';
 import type { LedgerRow } from '../store/documents.ts';
@@ -12,7 +12,7 @@ import type { Window } from './budget.ts';
 export async function spentByOrg(store: Store, org: string, window?: Window): Promise<bigint> {
   const start = window && { start: { $gte: new Date(window.start), $lt: new Date(window.end) } };
   const days = store.aggregates.days.find({ org, family: 'total', ...start }, { projection: { cost: 1 } });
-  const spent = sum((await answered(days.toArray())).map(({ cost }) => cost));
+  const spent = await costOf(days);
   return window ? spent - (await refundsOfEarlier(store, { org }, window)) : spent;
 }
 
@@ -32,7 +32,7 @@ export async function spentByKey(
   const below = ids.map((id) => ({ _id: { $gte: id + BELOW, $lt: id + AFTER_BELOW } }));
   const query = { $or: [{ _id: { $in: ids } }, ...below] };
   const days = store.aggregates.days.find(query, { projection: { cost: 1 } });
-  const spent = sum((await answered(days.toArray())).map(({ cost }) => cost));
+  const spent = await costOf(days);
   const ofKeys = { org, $or: [{ key }, { key: { $gte: key + BELOW, $lt: key + AFTER_BELOW } }] };
   return spent - (await refundsOfEarlier(store, ofKeys, window));
 }
@@ -45,8 +45,7 @@ async function refundsOfEarlier(
 ): Promise<bigint> {
   const [from, to] = [new Date(start), new Date(end)];
   const earlier = { ...whose, at: { $gte: from, $lt: to }, charged_at: { $lt: from } };
-  const rows = ledger.find(earlier, { projection: { cost: 1 } });
-  return sum((await answered(rows.toArray())).map(({ cost }) => cost));
+  return costOf(ledger.find(earlier, { projection: { cost: 1 } }));
 }
 
 /** Nano-dollars of all credits ever granted to an org. */
@@ -60,6 +59,10 @@ export async function bookedAmong({ ledger }: Store, events: readonly string[]):
   if (events.length === 0) return [];
   const rows = ledger.find({ _id: { $in: [...events] } }, { projection: { _id: 1 } });
   return (await answered(rows.toArray())).map(({ _id }) => _id);
+}
+
+async function costOf(found: FindCursor<{ cost: bigint }>): Promise<bigint> {
+  return sum((await answered(found.toArray())).map(({ cost }) => cost));
 }
 
 function sum(amounts: readonly bigint[]): bigint {

@@ -47,10 +47,9 @@ export async function readStatement(
   signal?: AbortSignal,
 ): Promise<Statement> {
   const credits = await creditRows(store, org);
-  const isEarlier = (row: { readonly month: string }) => row.month < month;
-  const before = await answered(sumsOfLines(store, org, { $lt: month }));
   let opening = 0n;
-  for (const sums of sumsByMonth(before, credits.filter(isEarlier)).values()) opening += netOf(sums);
+  for (const { cost } of await answered(sumsOfLines(store, org, { $lt: month }))) opening -= cost;
+  for (const row of credits) if (row.month < month) opening += row.credit?.amount ?? 0n;
   const lines = await readLines(store, { org, month }, signal);
   const granted = credits.filter((row) => row.month === month);
   const sums = sumsByMonth(lines, granted).get(month) ?? noSums();
@@ -104,13 +103,8 @@ function creditRows({ ledger }: Store, org: string): Promise<LedgerRow[]> {
   return answered(ledger.find({ 'credit.org': org }).toArray());
 }
 
-function summaryOf(
-  month: string,
-  { credits, charges, refunds }: MonthSums,
-  opening: bigint,
-  now: number,
-): StatementSummary {
-  const total = charges + refunds;
+function summaryOf(month: string, sums: MonthSums, opening: bigint, now: number): StatementSummary {
+  const { credits, charges, refunds } = sums;
   return {
     ...{ object: 'statement', month, status: now < closesAt(month) ? 'open' : 'closed' },
     closes_at: new Date(closesAt(month)).toISOString(),
@@ -118,8 +112,8 @@ function summaryOf(
     credits: dollarsToJson(credits),
     charges: dollarsToJson(charges),
     refunds: dollarsToJson(refunds),
-    total: dollarsToJson(total),
-    closing_balance: dollarsToJson(opening + credits - total),
+    total: dollarsToJson(charges + refunds),
+    closing_balance: dollarsToJson(opening + netOf(sums)),
   };
 }
 

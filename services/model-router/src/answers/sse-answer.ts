@@ -102,7 +102,7 @@ export class SseAnswer extends EventStream {
     }
     const usage = usageOf(chunk, choices);
     const goesOn = choices.length > 0;
-    // Clients join the pieces of a call by its index. Only an event with another number is written anew.
+    // Clients join the pieces of a call by its index. Only an event whose indexes change is rewritten.
     const calls = callsOf(choices);
     const numbers = this.#numbersOf(calls);
     const isNumbered = calls.every(({ call }, at) => call.index === numbers[at]);

@@ -20,14 +20,14 @@ export default defineConfig({
     // A worker loads each module once for all its files: half of the processor time of small ones.
     isolate: false,
     exclude: ['**/node_modules/**'],
-    testTimeout: 120 * SECOND_MS,
+    testTimeout: 300 * SECOND_MS,
+    hookTimeout: 300 * SECOND_MS,
     projects: [
       {
         extends: true,
         test: {
           name: 'parts',
           include: ['{benchmarks,clients,libs,services,infra,examples}/**/*.test.ts'],
-          hookTimeout: 120 * SECOND_MS,
         },
       },
       {
@@ -36,7 +36,6 @@ export default defineConfig({
           name: 'whole',
           include: ['tests/**/*.test.ts'],
           setupFiles: ['tests/answers-as-described.setup.ts'],
-          hookTimeout: 300 * SECOND_MS,
         },
       },
     ],

@@ -3,7 +3,8 @@ import { AckPolicy, type Consumer } from '@nats-io/jetstream';
 import { type Bus, readEvent } from '@switchyard/bus';
 import { EVENT_STREAMS, type Event, type EventName, HOST_EVENTS_STREAM } from '@switchyard/contracts';
 
-const WAIT_MS = 15_000;
+/** What is waited for comes from other processes; on a busy machine they may stand still for many seconds. */
+const WAIT_MS = 60_000;
 
 type EventOf<N extends EventName> = N extends EventName ? Event<N> : never;
 

@@ -187,6 +187,7 @@ test('an upload and a download end with their key', async () => {
   const downloading = await open('GET', '/v1/files/file_x/content', revoked, '\r\n');
   const call = await sending.promise;
   const cut = once(call.signal, 'abort');
+  await once(downloading, 'readable'); // its answer has begun: else it would be a whole one, with the error
   const closed = new Promise((resolve) => downloading.once('close', resolve)); // a reset may come before it is read
   await edge.revokeKey(revoked);
   expect(await answerOf(uploading)).toContain('"code":"invalid_api_key"');

@@ -3,6 +3,7 @@
 
 import { type KvWatchEntry, KvWatchInclude } from '@nats-io/kv';
 import type { QueuedIterator } from '@nats-io/transport-node';
+import { ServiceError } from '@switchyard/contracts';
 import { type Bucket, TICK_KEY } from './bucket.ts';
 import type { Bus } from './bus.ts';
 
@@ -13,6 +14,8 @@ const TICK_SILENT_MS_MAX = 3_000;
 /** Maximum bucket reads per second for keys missing in memory. A new key may not have arrived yet, but guessed keys
  * must not cause load. */
 const MISSES_PER_SECOND_MAX = 200;
+/** Time for the latest writes to arrive; most arrive within a millisecond or two. */
+const CAUGHT_UP_MS_MAX = 2_000;
 /** How often freshness is checked, and the minimum interval between restarts of a silent watch. */
 const CHECK_MS = 500;
 const RELOAD_MS = 5_000;
@@ -112,26 +115,26 @@ export class Mirror<V> {
   }
 
   /**
-   * Resolves when memory contains everything that was in the bucket at the time of the call. True: a record missing
-   * then did not exist. False after `withinMs`: a missing record may still arrive. Concurrent calls share one request
-   * to the bucket at a time.
-   * @throws ServiceError `service_unavailable`
+   * Resolves when memory contains everything that was in the bucket at the time of the call: a record missing then did
+   * not exist. Concurrent calls share one request to the bucket at a time.
+   * @throws ServiceError `service_unavailable`, also after `withinMs`: a missing record may still arrive
    */
-  async caughtUp(withinMs: number): Promise<boolean> {
+  async caughtUp(withinMs = CAUGHT_UP_MS_MAX): Promise<void> {
     const last = await this.#lastRevision();
-    if (this.#revision >= last) return true;
-    return new Promise<boolean>((resolve) => {
-      const end = (caughtUp: boolean) => {
-        clearTimeout(timer);
-        this.#awaited.delete(look);
-        resolve(caughtUp);
-      };
-      const look = () => {
-        if (this.#revision >= last) end(true);
-      };
-      const timer = setTimeout(end, withinMs, false);
-      this.#awaited.add(look);
-    });
+    if (this.#revision >= last) return;
+    const arrival = Promise.withResolvers<void>();
+    const look = () => {
+      if (this.#revision >= last) arrival.resolve();
+    };
+    const giveUp = () => arrival.reject(behind());
+    const timer = setTimeout(giveUp, withinMs);
+    this.#awaited.add(look);
+    try {
+      await arrival.promise;
+    } finally {
+      clearTimeout(timer);
+      this.#awaited.delete(look);
+    }
   }
 
   /** Last revision of the bucket. Calls during a request share the next one: the one in flight may be outdated. */
@@ -277,4 +280,9 @@ export class Mirror<V> {
     if (this.#revision === last) this.#loadedAt = performance.now();
     else await this.load();
   }
+}
+
+function behind(): ServiceError {
+  const message = 'The latest changes cannot be read at the moment. Retry later.';
+  return new ServiceError('service_unavailable', message, { retryAfterS: 1 });
 }

@@ -7,14 +7,11 @@ import {
   keyRecordKey,
   type OrgRecord,
   placementKey,
-  ServiceError,
 } from '@switchyard/contracts';
 import { withTimeout } from '@switchyard/service';
 
 /** Time limit for reading all records: a watch whose link was cut may never end. */
 const OPEN_MS_MAX = 30_000;
-/** A write arrives within a millisecond or two; a silent watch is restarted within half a second after it is noticed. */
-const CAUGHT_UP_MS_MAX = 2_000;
 
 export interface AccountRecords {
   /** The buckets themselves; the copies in memory may lag for a moment. */
@@ -82,7 +79,5 @@ type Known = Pick<Mirror<unknown>, 'fresh' | 'peek' | 'caughtUp'>;
 
 async function requireIn(records: Known, keys: readonly string[]): Promise<void> {
   if (records.fresh && keys.every((key) => records.peek(key) !== null)) return;
-  if (await records.caughtUp(CAUGHT_UP_MS_MAX)) return;
-  const message = 'The limits of this API key cannot be read at the moment. Retry later.';
-  throw new ServiceError('service_unavailable', message, { retryAfterS: 1 });
+  await records.caughtUp();
 }

@@ -7,9 +7,6 @@ import { deleteKey } from './keys-delete.ts';
 import { rotateKey } from './keys-rotate.ts';
 import { updateKey } from './keys-update.ts';
 
-/** Time for the mirror to catch up with recent writes. */
-const CAUGHT_UP_MS_MAX = 500;
-
 export function keyHandlers(deps: KeyOperations) {
   const { keys, known } = deps;
   return {
@@ -17,7 +14,7 @@ export function keyHandlers(deps: KeyOperations) {
 
     /** Newest first. */
     'keys.list': async ({ org, query }) => {
-      await known.caughtUp(CAUGHT_UP_MS_MAX);
+      await known.caughtUp();
       const data = keysOf(known, org)
         .sort((a, b) => b.created_at.localeCompare(a.created_at) || a.id.localeCompare(b.id))
         .map(toKeyObject);

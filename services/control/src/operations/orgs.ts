@@ -9,8 +9,6 @@ import { createOrg, type OrgCreateDeps } from './orgs-create.ts';
 import { createOrgKey } from './orgs-keys-create.ts';
 import { updateOrg } from './orgs-update.ts';
 
-/** Time for the mirror to catch up with recent writes. */
-const CAUGHT_UP_MS_MAX = 500;
 const DAY_MS = 24 * 3_600_000;
 
 export function orgHandlers(deps: OrgCreateDeps & { readonly computers: ComputerOperations }) {
@@ -21,7 +19,7 @@ export function orgHandlers(deps: OrgCreateDeps & { readonly computers: Computer
     /** Lists the orgs by id. */
     'orgs.list': async ({ query }) => {
       const [after, limit] = [afterOf(query), limitOf(query)];
-      await knownOrgs.caughtUp(CAUGHT_UP_MS_MAX);
+      await knownOrgs.caughtUp();
       const left = knownOrgs
         .entries()
         .map(([, record]) => record)

@@ -1,10 +1,8 @@
 // Finds keys by the SHA-256 of a secret, in the mirror of the bucket `keys`. A stale mirror accepts nothing by itself.
 import { setTimeout } from 'node:timers/promises';
 import type { Mirror } from '@switchyard/bus';
-import { type KeyRecord, keyRecordKey, ServiceError } from '@switchyard/contracts';
+import { type KeyRecord, keyRecordKey } from '@switchyard/contracts';
 
-/** Time for a new key to arrive in the mirror. A write arrives within a millisecond or two. */
-const ARRIVAL_MS_MAX = 1_000;
 /** Requests with unknown keys in this time ask the bucket together, so that guessed keys cause little load. */
 const SHARED_MS = 5;
 
@@ -13,7 +11,7 @@ export class KeysByHash {
   /** Each key under each of its secrets, with this secret only. */
   readonly #byHash = new Map<string, KeyRecord>();
   /** Resolves for the requests that share a question; null: the next request asks again. */
-  #arrived: Promise<boolean> | null = null;
+  #arrived: Promise<void> | null = null;
 
   constructor(keys: Mirror<KeyRecord>) {
     this.#keys = keys;
@@ -34,24 +32,17 @@ export class KeysByHash {
   }
 
   async #read(hash: string): Promise<KeyRecord | null> {
-    if (!this.#byHash.has(hash) && !(await this.#haveArrived()))
-      throw new ServiceError(
-        'service_unavailable',
-        'API keys cannot be checked at the moment. Retry later.',
-        {
-          retryAfterS: 1,
-        },
-      );
+    if (!this.#byHash.has(hash)) await this.#haveArrived();
     const known = this.#byHash.get(hash);
     const record = known && (await this.#keys.lookup(keyRecordKey(known.org, known.id)));
     return record ? underSecret(record, hash) : null;
   }
 
-  /** Whether memory has every key that existed at the time of the call. */
-  #haveArrived(): Promise<boolean> {
+  /** Resolves when memory has every key that existed at the time of the call. */
+  #haveArrived(): Promise<void> {
     this.#arrived ??= setTimeout(SHARED_MS).then(() => {
       this.#arrived = null;
-      return this.#keys.caughtUp(ARRIVAL_MS_MAX);
+      return this.#keys.caughtUp();
     });
     return this.#arrived;
   }

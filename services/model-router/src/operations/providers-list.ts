@@ -9,9 +9,6 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { makersVariables, providerIdOf } from '../providers/provider-id.ts';
 import type { ProviderKeys } from '../providers/provider-keys.ts';
 
-/** Time for the mirror to catch up with recent writes. */
-const CAUGHT_UP_MS_MAX = 500;
-
 export interface ProvidersListDeps {
   readonly catalog: Pick<Catalog, 'variables'>;
   readonly keys: ProviderKeys;
@@ -22,7 +19,7 @@ export function listProviders({ catalog, keys }: ProvidersListDeps) {
   return async ({
     query,
   }: OperationRequest<'providers.list'>): Promise<OperationResponse<'providers.list'>> => {
-    await keys.caughtUp(CAUGHT_UP_MS_MAX);
+    await keys.caughtUp();
     const variables = new Set([...makersVariables(), ...catalog.variables(), ...keys.storedVariables()]);
     const providers = [...variables]
       .map((variable) => providerObject(keys, variable))

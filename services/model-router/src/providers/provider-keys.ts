@@ -85,8 +85,9 @@ export class ProviderKeys {
     return this.#records.entries().map(([variable]) => variable);
   }
 
-  caughtUp(withinMs: number): Promise<boolean> {
-    return this.#records.caughtUp(withinMs);
+  /** Resolves when all keys that were set before the call are known. @throws ServiceError `service_unavailable` */
+  caughtUp(): Promise<void> {
+    return this.#records.caughtUp();
   }
 
   close(): void {

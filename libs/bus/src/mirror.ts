@@ -127,7 +127,8 @@ export class Mirror<V> {
       if (this.#revision >= last) arrival.resolve();
     };
     const giveUp = () => arrival.reject(behind());
-    const timer = setTimeout(giveUp, withinMs);
+    // After a pause of this process its timers run before it reads what arrived meanwhile.
+    const timer = setTimeout(() => setImmediate(giveUp), withinMs);
     this.#awaited.add(look);
     try {
       await arrival.promise;

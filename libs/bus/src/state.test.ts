@@ -284,6 +284,43 @@ describe('a mirror', () => {
     await keys.delete('unheard');
   });
 
+  test('reads what arrived during a pause of its process before it gives up', async () => {
+    const keys = await openBucket(bus, 'keys');
+    const [arrived, paused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const watch = keys.kv.watch.bind(keys.kv);
+    vi.spyOn(keys.kv, 'watch').mockImplementationOnce(async (options) => {
+      const entries = await watch(options);
+      const delivered = async function* () {
+        for await (const entry of entries) {
+          if (entry.key === 'paused') {
+            arrived.resolve();
+            await paused.promise;
+          }
+          yield entry;
+        }
+      };
+      return Object.assign(delivered(), { stop: () => entries.stop() }) as unknown as typeof entries;
+    });
+    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    await keys.put('paused', record('key_paused'));
+    await arrived.promise;
+    const last = await keys.lastRevision();
+    vi.spyOn(keys, 'lastRevision').mockResolvedValueOnce(last);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const caughtUp = mirror.caughtUp(1);
+      await new Promise(setImmediate);
+      vi.advanceTimersByTime(1);
+      paused.resolve();
+      await caughtUp;
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(mirror.peek('paused')).toMatchObject({ id: 'key_paused' });
+    await keys.delete('paused');
+    mirror.close();
+  });
+
   test('does not trust its memory without a tick, and does again when the tick is back', async () => {
     const keys = await openBucket(bus, 'keys');
     const mirror = await mirrorBucket(bus, keys, { tick: true });

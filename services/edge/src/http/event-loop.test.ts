@@ -9,7 +9,7 @@ import {
   MODEL_BODY_BYTES_MAX,
   modelCallSubject,
 } from '@switchyard/contracts';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 import { INLINE_BODY_BYTES_MAX } from './body-checker.ts';
 import { JSON_DEPTH_MAX, JSON_NODES_MAX, JSON_VALUES_MAX } from './json-bounds.ts';
@@ -18,10 +18,8 @@ import { SMALL_BODY_BYTES_MAX } from './limits.ts';
 /** CPU milliseconds in one turn of the event loop. */
 const TURN_MS_MAX = 50;
 /** One round below the limit is enough: a turn that is inherently too long exceeds it in every round. */
-const ROUNDS_MAX = 5;
+const ROUNDS_MAX = 20;
 const PIECE_BYTES = 64 * 1024;
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let edge: TestEdge;
 let key: string;
@@ -39,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => edge?.stop());
 
-/** CPU time of this thread; other processes on a busy machine do not count. */
+/** CPU time of this thread: pauses on a busy machine do not count, but shared caches make it longer. */
 function computedMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;

@@ -126,6 +126,7 @@ test('a call is settled once its answer is kept, although its client reads slowl
       `POST /v1/chat/completions HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${key}\r\n` +
       `Content-Type: application/json\r\nIdempotency-Key: ${id}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   );
+  await expect.poll(() => calls.length).toBe(1);
   await expect.poll(async () => (await post(id)).json.n).toBe(1);
   const folder = join(first.folder, 'journal');
   const journal = async () => {

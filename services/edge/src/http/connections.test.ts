@@ -187,13 +187,17 @@ test('a malformed request after an answer, and one with a malformed body, get a 
 test('a request that does not arrive in time gets 408, and a connection without one is closed', async () => {
   const upgrades = { isAccepted: () => false };
   const connections = new Connections({ upgrades, clock: edge.clock });
-  const server = createServer({ headersTimeout: 100, connectionsCheckingInterval: 20 });
+  const server = createServer({ connectionsCheckingInterval: 20 });
+  const accepted: Socket[] = [];
+  server.on('connection', (socket) => void accepted.push(socket));
   server.on('clientError', (error, socket) => connections.refuse(error, socket as Socket, 'req_late'));
   connections.watch(server);
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
   const [silent, late] = [open(port), open(port)];
   late.socket.write('GET / HTTP/1.1\r\nHost: edge\r\n');
+  await expect.poll(() => accepted.map(({ bytesRead }) => bytesRead > 0).sort()).toEqual([false, true]);
+  server.headersTimeout = 1;
   await Promise.all([silent, late].map(({ socket }) => once(socket, 'close')));
   expect(silent.received()).toBe('');
   expect(statusesOf(late.received())).toEqual(['408']);

@@ -4,8 +4,9 @@ import { connect, type Socket } from 'node:net';
 import { type IncomingCall, serve } from '@switchyard/bus';
 import { type ModelCallHead, modelCallSubject } from '@switchyard/contracts';
 import { ORG_SHARE_MAX } from '@switchyard/service';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+import { BodyChecker } from './body-checker.ts';
 import { BODY_PACE_MS } from './limits.ts';
 
 const KIB = 1024;
@@ -22,6 +23,7 @@ beforeAll(async () => {
   router.stream(modelCallSubject('language'), answer);
 });
 afterEach(async () => {
+  vi.restoreAllMocks();
   for (const socket of sockets.splice(0)) socket.destroy();
   await expect.poll(async () => [await gauge('bytes'), await gauge('waiting')]).toEqual([0, 0]);
 });
@@ -77,6 +79,14 @@ test('one org’s slow uploads hold only its own share: another org’s 20 MiB b
 });
 
 test('a client that leaves while its body is checked calls no model, and its memory is free', async () => {
+  const { check } = BodyChecker.prototype;
+  const checking = vi.spyOn(BodyChecker.prototype, 'check');
+  checking.mockImplementationOnce(async function (this: BodyChecker, name, request) {
+    const checked = await check.call(this, name, request);
+    const { socket } = request.raw;
+    if (!socket.closed) await once(socket, 'close');
+    return checked;
+  });
   const key = await edge.addKey(undefined, { org: 'org_left' });
   const body = largeBody();
   const socket = connect(edge.port, '127.0.0.1').on('error', () => {});

@@ -68,13 +68,16 @@ test('the kernel probes silent clients', async () => {
     client.write('GET /livez HTTP/1.1\r\nHost: edge\r\n\r\n');
     await once(client, 'data');
     const address = (port: number) => `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
-    const table = (await readFile('/proc/net/tcp', 'latin1'))
-      .split('\n')
-      .map((line) => line.trim().split(/\s+/));
-    const [connection] = table.filter(
-      ([, local, remote]) => local === address(edge.port) && remote === address(client.localPort ?? 0),
-    );
-    expect(connection?.[5]).toMatch(new RegExp(`^${PROBING}:`));
+    const timer = async () => {
+      const table = (await readFile('/proc/net/tcp', 'latin1'))
+        .split('\n')
+        .map((line) => line.trim().split(/\s+/));
+      const [connection] = table.filter(
+        ([, local, remote]) => local === address(edge.port) && remote === address(client.localPort ?? 0),
+      );
+      return connection?.[5];
+    };
+    await expect.poll(timer).toMatch(new RegExp(`^${PROBING}:`)); // another until the answer is acknowledged
   } finally {
     client.destroy();
   }

@@ -42,8 +42,28 @@ test('files of one org are decoded one after the other, and leave a place for ot
     await decoder.measure(AUDIO, of(org));
     measured.push(org);
   };
-  await Promise.all(['org_a', 'org_a', 'org_a', 'org_b'].map(measure));
-  expect(measured.indexOf('org_b')).toBeLessThanOrEqual(1);
+  const stopped = Promise.withResolvers<ChildProcess>();
+  // It cannot have ended: it decodes more than its pipe holds.
+  const stop = (message: unknown) => {
+    const { process: child } = message as { process: ChildProcess };
+    child.once('spawn', () => {
+      child.kill('SIGSTOP');
+      stopped.resolve(child);
+    });
+  };
+  subscribe('child_process', stop);
+  const first = measure('org_a');
+  const child = await stopped.promise;
+  unsubscribe('child_process', stop);
+  try {
+    const others = ['org_a', 'org_a'].map(measure);
+    await measure('org_b');
+    expect(measured).toEqual(['org_b']);
+    child.kill('SIGCONT');
+    await Promise.all([first, ...others]);
+  } finally {
+    child.kill('SIGKILL');
+  }
 });
 
 test('a file that waits too long for others is refused, and can be sent again', async () => {

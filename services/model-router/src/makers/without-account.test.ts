@@ -110,10 +110,11 @@ describe('an upstream’s words', () => {
   });
 
   test('are scanned in linear time', () => {
-    const startedAt = performance.now();
+    const computedMs = () => process.threadCpuUsage().user / 1_000;
+    const before = computedMs();
     for (const part of ['a', 'a.', 'organization ', 'sk-', "project '", 'arn:', 'org-a', '1-'])
       withoutAccount(part.repeat(1_000));
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(computedMs() - before).toBeLessThan(2_000);
   });
 });
 

@@ -347,6 +347,38 @@ describe('a connection that reconnects while the other end stays connected', () 
   });
 });
 
+test('a call that is cancelled while its end waits for its reader is over once: a drain waits for the others', async () => {
+  const serving = await bus('echo');
+  const service = await host('echo', serving);
+  const taken = Promise.withResolvers<IncomingCall>();
+  const cancelled = Promise.withResolvers<void>();
+  service.stream('echo.v1.held', (call) => taken.resolve(call));
+  service.stream('echo.v1.long', (call) => {
+    call.onCancelled(cancelled.resolve);
+    call.setHead(null);
+    call.end(null, Buffer.alloc(2 * WINDOW_BYTES));
+  });
+  const caller = await bus('caller');
+  const answer = ask(caller, 'echo.v1.held', null);
+  const held = await taken.promise;
+  const begun = Promise.withResolvers<void>();
+  const unread = caller.call(
+    { subject: 'echo.v1.long', head: null },
+    { onHead() {}, onData: () => begun.resolve(), onEnd() {}, onError() {} },
+  );
+  await begun.promise;
+  unread.cancel();
+  await cancelled.promise;
+  const ends: string[] = [];
+  const drained = service.drain().then(() => ends.push('drained'));
+  for (let round = 0; round < 20; round += 1) await serving.nc.flush(); // one that does not wait is over by then
+  ends.push('answered');
+  held.setHead(null);
+  held.end(null);
+  await Promise.all([answer, drained]);
+  expect(ends).toEqual(['answered', 'drained']);
+});
+
 test('a call in the name of another instance, with a newer connection, ends none of its calls', async () => {
   const service = await host();
   const taken = Promise.withResolvers<IncomingCall>();

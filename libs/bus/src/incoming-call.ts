@@ -211,6 +211,7 @@ export class IncomingCall {
   }
 
   #finish(): void {
+    if (this.#done) return; // an end that waits for the caller comes after a cancellation
     this.#done = true;
     this.#out.stop();
     this.#body?.chunks.fail(this.#cancelled ?? over());

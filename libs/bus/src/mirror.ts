@@ -211,12 +211,27 @@ export class Mirror<V> {
           for (const look of this.#awaited) look();
         }
         resolve();
+        // The client library ends a watch that it could not renew for minutes, without an error.
+        this.#loadAfter(watch);
       })();
     });
     // The first load was just read and counts as fresh. After a silence only a new tick does.
     if (this.#loadedAt === 0) this.#seenAt = performance.now();
     this.#loadedAt = performance.now();
     if (this.#tick && !this.#timer && !this.#closed) this.#timer = setInterval(() => this.#check(), CHECK_MS);
+  }
+
+  /** Loads again some seconds after the end of a watch, unless it was replaced or stopped. */
+  #loadAfter(ended: QueuedIterator<KvWatchEntry>): void {
+    const isOver = () => this.#closed || this.#watch !== ended || this.#bus.nc.isClosed();
+    if (isOver()) return;
+    setTimeout(() => {
+      if (isOver()) return;
+      this.load().catch((error: unknown) => {
+        this.#bus.logger.warn({ err: error, bucket: this.#bucket.name }, 'a watch could not be restarted');
+        this.#loadAfter(this.#watch ?? ended);
+      });
+    }, RELOAD_MS).unref();
   }
 
   #apply(map: Map<string, V>, entry: KvWatchEntry, live: boolean): void {

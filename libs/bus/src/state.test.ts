@@ -186,6 +186,18 @@ describe('a mirror', () => {
     mirror.close();
   });
 
+  test('watches again when the client has ended its watch', async () => {
+    const keys = await openBucket(bus, 'keys');
+    const watched = vi.spyOn(keys.kv, 'watch');
+    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    (await watched.mock.results[0]?.value)?.stop();
+    await keys.put('later', record('key_later'));
+    await expect.poll(() => mirror.peek('later')).toMatchObject({ id: 'key_later' });
+    expect(watched).toHaveBeenCalledTimes(2);
+    watched.mockRestore();
+    mirror.close();
+  });
+
   test('knows how long ago a value arrived, whatever its writer’s clock says', async () => {
     const keys = await openBucket(bus, 'keys');
     await keys.put('aged', { ...record('key_aged'), created_at: '2001-01-01T00:00:00.000Z' });

@@ -16,3 +16,8 @@ test('credentials put into a URL are read from it again, for each server', () =>
   const url = withCredentials('nats://other:user@a:1,b:2', credentials);
   expect(readNatsUrl(url)).toEqual({ servers: ['nats://a:1', 'nats://b:2'], credentials, tls: false });
 });
+
+test('a user or password that is not encoded for a URL is named by the setting, and not shown', () => {
+  const read = () => readNatsUrl('nats://edge:100%@a:4222');
+  expect(read).toThrow('NATS_URL: the user or password is not encoded for a URL. Write % as %25.');
+});

@@ -15,7 +15,10 @@ export interface NatsCredentials {
   readonly password: string;
 }
 
-/** The client library ignores credentials in URLs, so they are taken out here. */
+/**
+ * The client library ignores credentials in URLs, so they are taken out here.
+ * @throws Error for a user or password with a `%` that is not encoded
+ */
 export function readNatsUrl(url: string): NatsAddress {
   const parts = url.split(',').map((server) => {
     const at = server.lastIndexOf('@');
@@ -24,7 +27,7 @@ export function readNatsUrl(url: string): NatsAddress {
     const [user = '', ...password] = server.slice(from, at).split(':');
     return {
       server: server.slice(0, from) + server.slice(at + 1),
-      user: { user: decodeURIComponent(user), password: decodeURIComponent(password.join(':')) },
+      user: { user: decoded(user), password: decoded(password.join(':')) },
     };
   });
   return {
@@ -68,4 +71,12 @@ export function withCredentials(url: string, { user, password }: NatsCredentials
       return `${scheme}//${prefix}${rest}`;
     })
     .join(',');
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new Error('NATS_URL: the user or password is not encoded for a URL. Write % as %25.');
+  }
 }

@@ -350,6 +350,12 @@ describe('placement', () => {
     const created = () => create().then(({ status }) => status, String);
     await expect.poll(created, { timeout: HEARD_MS_MAX }).toBe('running');
     await expect(order('cordon', 'host_nobody')).rejects.toThrow('host host_nobody is unknown');
+    const hosts = await openBucket(installation.bus, 'hosts');
+    await hosts.put('host_newer', { of: 'another release' } as unknown as HostHeartbeat);
+    expect(await order('cordon', 'host_newer')).toContain('host_newer: takes no new computers');
+    expect(await order()).toContain(host);
+    await hosts.delete('host_newer');
+    await order('uncordon', 'host_newer');
     await expect(order('cordon')).rejects.toThrow('usage');
     await expect(order('paint', host)).rejects.toThrow('usage');
   }, 300_000);

@@ -19,16 +19,17 @@ export async function hostsCommand(
   const hosts = await openBucket(bus, 'hosts');
   const orders = await openBucket(bus, 'host-orders');
   if (verb === 'list' && host === undefined) {
-    const beats = (await hosts.entries())
+    const beats = (await hosts.readableEntries())
       .filter(({ key, value }) => key === value.id)
       .map(({ value }) => value);
-    const ordered = new Map((await orders.entries()).map(({ key, value }) => [key, value.order]));
+    const ordered = new Map((await orders.readableEntries()).map(({ key, value }) => [key, value.order]));
     return listed(beats, ordered, names);
   }
   if (host === undefined || more.length > 0) throw new Error(USAGE);
-  // A disconnected host that has had an order can be ordered too: it reads the order when it reconnects.
-  const known = (await hosts.get(host)) ?? (await orders.get(host));
-  if (!known) throw new Error(`host ${host} is unknown; npm run hosts lists known hosts`);
+  // A disconnected host that has had an order can be ordered too: it reads the order when it reconnects. The heartbeat
+  // of another release may be unreadable.
+  const known = [...(await hosts.keys(host)), ...(await orders.keys(host))];
+  if (!known.includes(host)) throw new Error(`host ${host} is unknown; npm run hosts lists known hosts`);
   switch (verb) {
     case 'cordon':
     case 'drain':

@@ -10,6 +10,7 @@ import {
   HoldDesk,
   type Limit,
   SETTLED_MS_MAX,
+  SWEEP_MS,
 } from './hold-desk.ts';
 import { ALL_OF_TIME, windowOf } from './windows.ts';
 
@@ -36,6 +37,14 @@ function ask(limits: Limit[], amount: bigint, exact = false, lasting = false) {
     call,
     hold: desk.take({ call, org: ORG, limits, amount, exact, ...(lasting ? { computer: 'cmp_a' } : {}) }),
   };
+}
+
+/** Lets time pass with all its sweeps. */
+function pass(ms: number): void {
+  for (let left = ms; left > 0; left -= SWEEP_MS) {
+    clock.advance(Math.min(left, SWEEP_MS));
+    desk.sweep();
+  }
 }
 
 async function refused(hold: Promise<unknown>): Promise<void> {
@@ -220,12 +229,24 @@ test('a hold without renewal expires and admits waiting calls; a renewed hold st
   const lost = ask([limit], 50n);
   const kept = ask([limit], 50n);
   await Promise.all([lost.hold, kept.hold]);
-  clock.advance(HOLD_LEASE_MS - 1);
+  pass(HOLD_LEASE_MS - 1);
   desk.renew({ call: kept.call, org: ORG, limits: [limit], amount: 50n, exact: false });
   const waiting = ask([limit], 40n);
   clock.advance(2);
   expect(desk.sweep()).toEqual([lost.call]);
   expect(await waiting.hold).toMatchObject({ granted: 40n });
+});
+
+test('a pause of billing ends no hold: renewals that arrived meanwhile are not read yet', () => {
+  const limit = limitOf(100n);
+  const { call } = ask([limit], 50n);
+  pass(1);
+  clock.advance(HOLD_LEASE_MS + 1);
+  expect(desk.sweep()).toEqual([]);
+  pass(HOLD_LEASE_MS);
+  expect(limit.budget.held).toBe(50n);
+  clock.advance(1);
+  expect(desk.sweep()).toEqual([call]);
 });
 
 test('a new owner grants nothing before it opens, and knows all holds by then', async () => {

@@ -8,6 +8,10 @@ import type { Budget } from './budget.ts';
 export const HOLD_WAIT_MS_MAX = 10_000;
 /** A hold that was not renewed for this long belongs to a dead process. */
 export const HOLD_LEASE_MS = 6_000;
+/** How often holds are swept. */
+export const SWEEP_MS = 1_000;
+/** A sweep later than this means that billing was paused: renewals that arrived meanwhile are not read yet. */
+const SWEEP_LATE_MS = 2 * SWEEP_MS;
 /** A settled cost whose event is not booked after this long is overdue: the event may have been lost. */
 export const SETTLED_MS_MAX = 120_000;
 /** Minutes of a computer that may be held or unbooked: those of its run, and as many of ending runs. */
@@ -56,11 +60,13 @@ export class HoldDesk {
   readonly #waiting = new Map<string, Set<Waiting>>();
   /** Event id -> the limits in which its cost counts as settled, and since when. */
   readonly #settled = new Map<string, { limits: readonly Limit[]; since: number }>();
+  #sweptAt: number;
   #open = false;
   #closed = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#sweptAt = clock.monotonic();
   }
 
   /** Starts granting holds. A new owner first learns existing holds and past spending. */
@@ -127,9 +133,11 @@ export class HoldDesk {
     this.#wake(org);
   }
 
-  /** Ends expired holds. @returns ids of their calls, whose router is dead */
+  /** Ends expired holds; after a pause, renews all instead. @returns ids of their calls, whose router is dead */
   sweep(): string[] {
     const now = this.#clock.monotonic();
+    if (now - this.#sweptAt > SWEEP_LATE_MS) for (const held of this.#held.values()) held.renewedAt = now;
+    this.#sweptAt = now;
     const lost = [...this.#held].filter(([, { renewedAt }]) => now - renewedAt > HOLD_LEASE_MS);
     for (const [call, { limits }] of lost) {
       this.#held.delete(call);

@@ -1,17 +1,19 @@
 // The accounts of the instance that owns the partition. They open when billing has caught up with the stream and every
 // router has renewed its holds. They are swept during the ownership and close with it.
 import { computerOfMinute, HOLD_RENEW_MS, HOST_EVENTS_STREAM } from '@switchyard/contracts';
-import { repeat } from '@switchyard/service';
+import { repeat, sleep } from '@switchyard/service';
 import { catchUp } from '../catch-up.ts';
 import type { PartitionDeps } from '../partition-deps.ts';
 import { namesEver } from '../partitions/partition.ts';
 import { Accounts } from './accounts.ts';
+import { SWEEP_MS } from './hold-desk.ts';
 import type { AccountRecords } from './records.ts';
 import { bookedAmong } from './spent.ts';
 
 /** One renewal interval of the routers, plus the time of delivery. */
 const LEARN_MS = HOLD_RENEW_MS + 500;
-const SWEEP_MS = 1_000;
+/** Learning is counted in steps: a pause of this process, in which it reads no renewal, counts as one step. */
+const LEARN_STEP_MS = 500;
 /** Time between two searches for settled events that never came. */
 const SEARCH_MS = 10_000;
 /** Time between two checks whether the ownership has ended while the sums are recovered. */
@@ -62,6 +64,9 @@ export function openAccounts(deps: OpenAccountsDeps): OpenedAccounts {
     if (events.length > 0)
       logger.error({ alarm: 'settled_not_booked', events }, 'calls were settled and their events never came');
   };
+  const learn = async () => {
+    for (let ms = 0; ms < LEARN_MS; ms += LEARN_STEP_MS) await sleep(LEARN_STEP_MS, clock);
+  };
   const sweeping = repeat({ everyMs: SWEEP_MS, clock, logger, failed: 'holds could not be swept' }, sweep);
   const searching = repeat(
     {
@@ -77,9 +82,7 @@ export function openAccounts(deps: OpenAccountsDeps): OpenedAccounts {
     async admit(signal) {
       // Renewals need budgets, and no budget can be read before the sums are whole.
       while (!progress.complete && !signal.aborted) await progress.changed(RECHECK_MS);
-      const learnt = new Promise<void>((resolve) => {
-        clock.after(LEARN_MS, resolve);
-      });
+      const learnt = learn();
       while (!signal.aborted && !(await caughtUp()));
       await learnt;
       await accounts.restored();

@@ -49,7 +49,7 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const knownOrgs = await mirrorBucket(bus, orgs, { tick: true });
   const stopTicking = keepTicking(bus, [keys, orgs, providerKeys], logger);
   const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), { tick: false, clock });
-  const computers = await computerOperations({ config, bus, logger, clock }, events, new Hosts(hosts));
+  const computers = await computerOperations({ config, bus, logger, clock }, events, new Hosts(hosts, clock));
   const admission = admitHostEvents(computers);
   const files = await fileOperations({ config, bus, logger, clock });
   const allow = config.SWITCHYARD_EGRESS_ALLOW;

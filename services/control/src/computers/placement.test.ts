@@ -2,7 +2,7 @@
 import type { HostHeartbeat } from '@switchyard/contracts';
 import { FakeClock } from '@switchyard/testing';
 import { describe, expect, test } from 'vitest';
-import { HOST_FRESH_MS_MAX, Hosts } from './hosts.ts';
+import { HEARTBEAT_WAIT_MS_MAX, HOST_FRESH_MS_MAX, Hosts } from './hosts.ts';
 import { placementOrder } from './placement.ts';
 
 const host = (id: string, change: Partial<HostHeartbeat> = {}): HostHeartbeat => ({
@@ -82,29 +82,59 @@ describe('the order in which hosts are asked', () => {
 
 describe('hosts by their heartbeats', () => {
   const clock = new FakeClock();
+  const listeners = new Set<() => void>();
   const beats = [host('a'), host('b', { cordoned: true })];
-  const hosts = new Hosts({
-    entries: () => beats.map((beat) => [beat.id, beat]),
-    ageMs: (id) => (beats.some((beat) => beat.id === id) ? clock.monotonic() : Number.POSITIVE_INFINITY),
-  });
+  let heardAt = 0;
+  const hosts = new Hosts(
+    {
+      entries: () => beats.map((beat) => [beat.id, beat]),
+      ageMs: (id) =>
+        beats.some((beat) => beat.id === id) ? clock.monotonic() - heardAt : Number.POSITIVE_INFINITY,
+      onChange: (listener) => {
+        const heard = () => listener('host_a', beats[0] ?? null, null);
+        listeners.add(heard);
+        return () => listeners.delete(heard);
+      },
+    },
+    clock,
+  );
+  const placeable = async () => {
+    const found = await hosts.placeable(new AbortController().signal);
+    return found.map(({ id }) => id);
+  };
 
-  test('a host gets computers while its heartbeat is fresh and it is not cordoned', () => {
+  test('a host gets computers while its heartbeat is fresh and it is not cordoned', async () => {
     clock.advance(HOST_FRESH_MS_MAX);
-    expect(hosts.placeable().map(({ id }) => id)).toEqual(['host_a']);
+    expect(await placeable()).toEqual(['host_a']);
+    expect(clock.waiting).toBe(0);
+  });
+
+  test('while no host is fresh, a creation waits for one whose heartbeat is late, for a limited time', async () => {
     clock.advance(1);
-    expect(hosts.placeable()).toEqual([]);
+    const served = placeable();
+    heardAt = clock.monotonic();
+    for (const heard of listeners) heard();
+    expect(await served).toEqual(['host_a']);
+
+    clock.advance(HOST_FRESH_MS_MAX + 1);
+    const refused = placeable();
+    clock.advance(HEARTBEAT_WAIT_MS_MAX);
+    expect(await refused).toEqual([]);
+    expect([clock.waiting, listeners.size]).toEqual([0, 0]);
   });
 
-  test('a heartbeat that names another host than its key is ignored', () => {
-    const forged = new Hosts({ entries: () => [['host_thief', host('a')]], ageMs: () => 0 });
-    expect(forged.placeable()).toEqual([]);
+  test('a heartbeat that names another host than its key is ignored', async () => {
+    const heartbeats = { ageMs: () => 0, onChange: () => () => {} };
+    const forged = new Hosts({ ...heartbeats, entries: () => [['host_thief', host('a')]] }, clock);
+    expect(await forged.placeable(new AbortController().signal)).toEqual([]);
   });
 
-  test('a host is silent after a minute without heartbeat, and when it never sent one', () => {
-    clock.advance(60_000 - HOST_FRESH_MS_MAX - 1);
+  test('a host is silent after a minute without heartbeat, and when it never sent one', async () => {
+    heardAt = clock.monotonic() - 60_000;
     expect(hosts.isSilent('host_a')).toBe(false);
     clock.advance(1);
     expect(hosts.isSilent('host_a')).toBe(true);
     expect(hosts.isSilent('host_never')).toBe(true);
+    expect(await placeable()).toEqual([]); // at once
   });
 });

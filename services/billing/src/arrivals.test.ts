@@ -15,7 +15,7 @@ let bus: Bus;
 beforeAll(async () => {
   server = await startNats();
   bus = await connectBus({ url: server.url, service: 'test', logger: makeLogger('test', 'silent') });
-}, 60_000);
+});
 afterAll(async () => {
   await bus?.close();
   await server?.stop();

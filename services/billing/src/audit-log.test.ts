@@ -27,7 +27,7 @@ let billing: TestBilling;
 beforeAll(async () => {
   installation = await startInstallation();
   billing = await installation.startBilling();
-}, 60_000);
+});
 afterAll(() => installation?.stop());
 
 interface KeyEventOptions {

@@ -7,8 +7,6 @@ import { testDatabases } from './fixtures/database.ts';
 import { completed, ORG } from './fixtures/events.ts';
 import { TestClient } from './fixtures/running-billing.ts';
 
-const BUSY_MS = 20_000;
-
 test('a batch that cannot be booked and the events after it are redelivered and booked once', async () => {
   const [nats, databases] = await Promise.all([startNats(), testDatabases()]);
   onTestFinished(async () => {
@@ -28,11 +26,10 @@ test('a batch that cannot be booked and the events after it are redelivered and 
   for (const id of ids) {
     await client.publish(completed(id, 1_000n, { time: new Date() }));
     // The first batch waits at the ledger; the others arrive behind it.
-    if (id === 'req_first')
-      await expect.poll(() => store.logs.findOne({ _id: id }), { timeout: BUSY_MS }).not.toBeNull();
+    if (id === 'req_first') await expect.poll(() => store.logs.findOne({ _id: id })).not.toBeNull();
   }
   first.reject(new Error('the database did not take it'));
-  await expect.poll(() => store.ledger.countDocuments(), { timeout: BUSY_MS }).toBe(ids.length);
+  await expect.poll(() => store.ledger.countDocuments()).toBe(ids.length);
   const rows = await store.ledger.find().sort({ n: 1 }).toArray();
   expect(rows.map(({ n }) => n)).toEqual([1n, 2n, 3n, 4n]);
   expect(new Set(rows.map(({ _id }) => _id))).toEqual(new Set(ids));
@@ -40,4 +37,4 @@ test('a batch that cannot be booked and the events after it are redelivered and 
   expect(window).toMatchObject({ ledger: 4_000n, logs: 4_000n, usage: 4_000n });
   expect(window && driftOf(window)).toBe(0n);
   await booking.stop();
-}, 90_000);
+});

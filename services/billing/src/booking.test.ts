@@ -9,7 +9,7 @@ let installation: TestInstallation;
 
 beforeAll(async () => {
   installation = await startInstallation();
-}, 60_000);
+});
 
 afterAll(() => installation?.stop());
 
@@ -26,4 +26,4 @@ test('sums are read only while no batch is in progress', async () => {
   expect(window).toMatchObject({ ledger: 1_000n, logs: 1_000n, usage: 1_000n });
   expect(window && driftOf(window)).toBe(0n);
   await booking.stop();
-}, 120_000);
+});

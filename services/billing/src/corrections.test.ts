@@ -31,7 +31,7 @@ let database: TestStore;
 beforeAll(async () => {
   databases = await testDatabases();
   database = await databases.open();
-}, 60_000);
+});
 afterAll(() => databases.stop());
 
 /** A random action on a charge; `at` is in minutes. */
@@ -207,7 +207,7 @@ test('the ledger, the logs, usage, statements and the balance equal the model', 
     { numRuns: RUNS },
   );
   await expectBooksBalance(database.db);
-}, 240_000);
+});
 
 test('a rejected refund leaves no log line, even if an interrupted batch wrote one', async () => {
   const org = 'org_cut';

@@ -20,7 +20,7 @@ const day = (days: number) => new Date(TIME.getTime() + days * DAY_MS);
 let databases: Awaited<ReturnType<typeof testDatabases>>;
 beforeAll(async () => {
   databases = await testDatabases();
-}, 60_000);
+});
 afterAll(() => databases.stop());
 
 async function tenDays(): Promise<TestStore> {
@@ -127,4 +127,4 @@ test('a video whose log was removed is found and refunded by its request id', as
   } finally {
     await installation.stop();
   }
-}, 60_000);
+});

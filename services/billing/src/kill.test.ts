@@ -20,7 +20,7 @@ let billing: ChildProcess;
 beforeAll(async () => {
   installation = await killableBilling();
   billing = await installation.start();
-}, 60_000);
+});
 
 afterAll(() => installation?.stop());
 
@@ -73,7 +73,7 @@ test('a question gets a 503 while the database is down, then an answer from the 
   });
   expect(billing.exitCode).toBeNull();
   await expectBooksBalance(store.db);
-}, 180_000);
+});
 
 test('a silent database is given up, and its late writes count as those of another writer', async () => {
   const { database, store, client } = installation;
@@ -91,7 +91,7 @@ test('a silent database is given up, and its late writes count as those of anoth
     timeout: RECOVERY_MS_MAX,
   });
   await expectBooksBalance(store.db);
-}, 180_000);
+});
 
 test('on SIGTERM it exits by itself and releases the lease for the next instance', async () => {
   const gone = once(billing, 'exit');
@@ -101,4 +101,4 @@ test('on SIGTERM it exits by itself and releases the lease for the next instance
   expect(await (await openBucket(client.bus, 'leases')).get(ONLY_PARTITION.lease)).toBeNull();
   billing = await installation.start();
   await client.caughtUp();
-}, 120_000);
+});

@@ -15,7 +15,7 @@ let installation: TestInstallation;
 beforeAll(async () => {
   installation = await startInstallation();
   await installation.startBilling();
-}, 60_000);
+});
 afterAll(() => installation?.stop());
 
 const ALL = { from: '2026-11-01T00:00:00Z' };
@@ -78,7 +78,7 @@ describe('a refund', () => {
     );
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
     expect(await costOf(org)).toBe(2e-9);
-  }, 60_000);
+  });
 
   test('repeated under its id returns the existing refund', async () => {
     const org = 'org_again';

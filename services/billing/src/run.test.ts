@@ -27,7 +27,7 @@ beforeAll(async () => {
   installation = await startInstallation();
   await installation.startBilling();
   await installation.client.caughtUp(); // billing creates the indexes of an empty database first
-}, 60_000);
+});
 
 afterAll(() => installation?.stop());
 
@@ -263,7 +263,7 @@ test('the next instance takes over from one that stops, and from one that loses 
   } finally {
     await own.stop();
   }
-}, 120_000);
+});
 
 test('an instance that starts while the database is down serves when it is back', async () => {
   const [nats, database] = await Promise.all([startNats(), startMongo()]);
@@ -280,7 +280,7 @@ test('an instance that starts while the database is down serves when it is back'
     await asker.close();
     await Promise.all([nats.stop(), database.stop()]);
   }
-}, 120_000);
+});
 
 describe('a video', () => {
   const allTogether = async (org: string) =>

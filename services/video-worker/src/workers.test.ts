@@ -76,7 +76,7 @@ beforeAll(async () => {
   bus = await connectBus({ url: nats.url, service: 'test', logger: makeLogger('test', 'silent') });
   workers = await Promise.all([startWorkerProcess(environment), startWorkerProcess(environment)]);
   log = await openEventLog(bus);
-}, 60_000);
+});
 
 afterAll(async () => {
   await log?.stop();

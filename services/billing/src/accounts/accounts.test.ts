@@ -33,7 +33,7 @@ beforeAll(async () => {
   orgs = await openBucket(installation.client.bus, 'orgs');
   keys = await openBucket(installation.client.bus, 'keys');
   billing = await installation.startBilling();
-}, 60_000);
+});
 
 afterAll(() => installation?.stop());
 

@@ -15,7 +15,7 @@ let installation: TestInstallation;
 
 beforeAll(async () => {
   installation = await startInstallation();
-}, 60_000);
+});
 
 afterAll(() => installation?.stop());
 
@@ -59,7 +59,7 @@ test('a budget that is first read after an interrupted batch includes the rows m
   expect(limit?.budget).toMatchObject({ limit: 100n, spent: 60n, available: 40n });
 
   await booking.stop();
-}, 120_000);
+});
 
 test('a budget whose month ends while it is read begins the next month with nothing spent', async () => {
   const org = 'org_midnight';
@@ -82,7 +82,7 @@ test('a budget whose month ends while it is read begins the next month with noth
   const call = { call: 'req_december', org, limits: limit ? [limit] : [], amount: 100n, exact: true };
   expect(await accounts.desk.take(call)).toEqual({ granted: 100n, capped: false });
   await stop();
-}, 120_000);
+});
 
 test('each hold is restored once its limits are known, also when another one is refused', async () => {
   const { client, database } = installation;
@@ -109,7 +109,7 @@ test('each hold is restored once its limits are known, also when another one is 
   expect(limit?.budget.held).toBe(20n);
   await expect(restoring).rejects.toThrow('the records are unavailable');
   await stop();
-}, 120_000);
+});
 
 test('a settled call whose batch failed half-way raises no alarm: the ledger has it', async () => {
   const org = 'org_recovered';
@@ -132,9 +132,9 @@ test('a settled call whose batch failed half-way raises no alarm: the ledger has
   await client.publish(completed('req_r', 60n, { org }));
   await cut.promise;
   isFailing = false;
-  await expect.poll(() => progress.complete, { timeout: 60_000 }).toBe(true);
+  await expect.poll(() => progress.complete).toBe(true);
   clock.advance(SETTLED_MS_MAX + 20_000);
-  await expect.poll(() => accounts.desk.overdue, { timeout: 60_000 }).toEqual([]);
+  await expect.poll(() => accounts.desk.overdue).toEqual([]);
   expect(alarms).not.toHaveBeenCalledWith(
     expect.objectContaining({ alarm: 'settled_not_booked' }),
     expect.anything(),
@@ -142,4 +142,4 @@ test('a settled call whose batch failed half-way raises no alarm: the ledger has
   const [limit] = await accounts.limitsOf(org, 'key_1');
   expect(limit?.budget.available).toBe(40n);
   await stop();
-}, 120_000);
+});

@@ -19,7 +19,7 @@ let installation: KillableBilling;
 
 beforeAll(async () => {
   installation = await killableBilling();
-}, 60_000);
+});
 
 afterAll(() => installation?.stop());
 

@@ -33,7 +33,7 @@ beforeAll(async () => {
   installation = await startInstallation();
   orgs = await openBucket(installation.client.bus, 'orgs');
   keys = await openBucket(installation.client.bus, 'keys');
-}, 60_000);
+});
 
 afterAll(() => installation?.stop());
 
@@ -95,10 +95,10 @@ async function alerts(of = org): Promise<string[]> {
 const today = () => new Date().toISOString().slice(0, 10);
 const monthOf = () => `${today().slice(0, 8)}01`;
 
-describe('a budget', { timeout: 120_000 }, () => {
+describe('a budget', () => {
   beforeAll(async () => {
     await installation.startBilling();
-  }, 60_000);
+  });
 
   test('of an org publishes each threshold once in a month, and nothing in the ledger', async () => {
     await setOrg({ billing: 'postpaid', monthly_limit: 1 });
@@ -183,7 +183,7 @@ describe('a budget', { timeout: 120_000 }, () => {
   });
 });
 
-describe('an alert that was interrupted', { timeout: 120_000 }, () => {
+describe('an alert that was interrupted', () => {
   async function storedAlert(minutesAgo: number): Promise<BudgetAlert> {
     const time = new Date(Date.now() - minutesAgo * 60_000);
     const [startsAt, ends_at] = [new Date(`${today()}T00:00:00Z`), new Date(Date.now() + HOUR_MS)];

@@ -68,7 +68,7 @@ beforeAll(async () => {
   await installation.client.publish({ ...completed('req_a', 1_001n, { time: now }) }); // contradicts the ledger: rejected
   await installation.client.bus.js.publish('event.v1.call.completed.org_a', '{"no": "event"}');
   await installation.client.caughtUp();
-}, 180_000);
+});
 
 afterAll(() => installation?.stop());
 
@@ -134,7 +134,7 @@ test('an audit finds no drift while billing books into the same hours', async ()
   expect(found(await auditNow({ idle: true }))).toEqual([]);
 }, 300_000);
 
-describe('an audit finds and names:', { timeout: 180_000 }, () => {
+describe('an audit finds and names:', () => {
   const hourOf = () =>
     installation.database.store.aggregates.hours.findOne({ org: ORG, family: 'model', value: 'local/chat' });
 
@@ -210,7 +210,7 @@ describe('an audit finds and names:', { timeout: 180_000 }, () => {
       ].sort(),
     );
     expect(found(report)).toContain(`sum_differs ${ORG} usage by model, from hours`);
-  }, 180_000);
+  });
 
   test('an answer that is not in the ledger, or is booked at another cost or for another org', async () => {
     await installation.client.publishReceipts({
@@ -229,7 +229,7 @@ describe('an audit finds and names:', { timeout: 180_000 }, () => {
       'answer_not_booked req_never',
     ]);
     expect(report.answers.compared).toBe(7);
-  }, 180_000);
+  });
 
   test('lines of statements: a wrong cost, count or rate, a missing line, a line without rows, a misplaced row', async () => {
     const { ledger, aggregates } = installation.database.store;
@@ -259,7 +259,7 @@ describe('an audit finds and names:', { timeout: 180_000 }, () => {
     );
     expect(report.drifts).toBe(found(report).length);
     expect(report.named.find(({ subject }) => subject === three._id)?.detail).toContain('rates seconds 0.1');
-  }, 180_000);
+  });
 
   test('a row moved into another month', async () => {
     const { ledger } = installation.database.store;
@@ -274,7 +274,7 @@ describe('an audit finds and names:', { timeout: 180_000 }, () => {
         .filter((one) => one.startsWith('aggregate'))
         .map((one) => one.split(' ')[0]),
     ).toEqual(['aggregate_differs', 'aggregate_missing']);
-  }, 180_000);
+  });
 
   test('log rows: a wrong cost, a cost without a ledger row, a missing row, an undone void, a video’s row', async () => {
     const { logs } = installation.database.store;
@@ -295,7 +295,7 @@ describe('an audit finds and names:', { timeout: 180_000 }, () => {
     expect(found(report)).toEqual(
       expect.arrayContaining([...drifts, 'log_differs req_v', 'log_differs req_of_vid_ok']),
     );
-  }, 180_000);
+  });
 
   test('an event that was acknowledged and never booked', async () => {
     // Billing stops, and another consumer acknowledges the event.
@@ -352,7 +352,7 @@ describe('npm run audit', () => {
     expect(code, stderr).toBe(0);
     const { databases: left } = await installation.database.db.client.db('admin').admin().listDatabases();
     expect(left.map(({ name }) => name).filter((name) => name.startsWith('switchyard_audit_'))).toEqual([]);
-  }, 180_000);
+  });
 
   test('exits with 1 and names each difference, also in JSON', async () => {
     const { ledger } = installation.database.store;
@@ -364,7 +364,7 @@ describe('npm run audit', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({
       named: expect.arrayContaining([expect.objectContaining({ kind: 'row_differs', subject: 'req_b' })]),
     });
-  }, 180_000);
+  });
 
   test('exits with 2 when the servers are unavailable', async () => {
     expect(await run({ SWITCHYARD_DATA: '/nowhere', NATS_URL: '', MONGODB_URL: '' })).toMatchObject({
@@ -373,7 +373,7 @@ describe('npm run audit', () => {
     });
     const withoutDatabase = await run({ ...servers(), MONGODB_URL: 'mongodb://127.0.0.1:1/' });
     expect(withoutDatabase).toMatchObject({ code: 2, stderr: expect.stringContaining('audit failed') });
-  }, 180_000);
+  });
 });
 
 test('an audit finds no drift after old rows of the logs were removed', async () => {
@@ -390,7 +390,7 @@ test('an audit finds no drift after old rows of the logs were removed', async ()
   const { store } = installation.database;
   expect(await removeLogsBefore(store, hoursAgo(9), new AbortController().signal)).toBeGreaterThan(0);
   expect(found(await auditNow())).toEqual([]);
-}, 180_000);
+});
 
 test('a cost that is not the sum of its lines is a drift, and one at marked-up rates is none', async () => {
   const lines = [{ unit: 'input_token', quantity: 19, rate: '0.00000016875' }];
@@ -402,4 +402,4 @@ test('a cost that is not the sum of its lines is a drift, and one at marked-up r
   );
   await installation.client.caughtUp();
   expect(found(await auditNow())).toEqual(['event_differs req_no_rate', 'event_differs req_not_sum']);
-}, 180_000);
+});

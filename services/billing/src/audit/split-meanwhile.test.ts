@@ -17,7 +17,7 @@ let installation: TestInstallation;
 beforeAll(async () => {
   installation = await startInstallation();
   await installation.startBilling();
-}, 60_000);
+});
 
 afterAll(() => installation?.stop());
 
@@ -69,4 +69,4 @@ test('an audit during a split of billing reports no false drift: it fails', asyn
   await expect(looked).rejects.toBeInstanceOf(AuditFailed);
   await book('after');
   expect((await look()).named).toEqual([]);
-}, 180_000);
+});

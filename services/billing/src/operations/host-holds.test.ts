@@ -26,7 +26,7 @@ let orgs = 0;
 beforeAll(async () => {
   installation = await startInstallation();
   await installation.startBilling();
-}, 60_000);
+});
 afterAll(() => installation?.stop());
 beforeEach(async () => {
   const org = `org_holds${++orgs}`;

@@ -21,7 +21,7 @@ beforeAll(async () => {
   await installation.client.publish(completed('req_paid', 10n));
   await installation.client.usage({});
   await billing.stop();
-}, 60_000);
+});
 afterEach(() => vi.restoreAllMocks());
 
 afterAll(() => installation?.stop());

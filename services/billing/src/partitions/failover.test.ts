@@ -36,7 +36,7 @@ let seed = 1_000;
 
 beforeAll(async () => {
   [installation, folder] = await Promise.all([startInstallation(), temporaryFolder('failover')]);
-}, 60_000);
+});
 
 afterAll(async () => {
   await Promise.all([...running].map(kill9));
@@ -122,7 +122,7 @@ test('the successor of a killed owner books and answers soon', async () => {
     await installation.database.store.ledger.countDocuments({ kind: 'fence' }),
   );
   await expectBooksBalance(installation.database.db);
-}, 240_000);
+});
 
 test('other processes finish a move whose command and one of whose owners are killed', async () => {
   const victim = run(BILLING);
@@ -151,4 +151,4 @@ test('other processes finish a move whose command and one of whose owners are ki
   expect(booking).toEqual([new Partition(0, layout).consumer]);
   const again = run(COMMAND, '--to', '1');
   expect(await once(again, 'exit')).toEqual([0, null]);
-}, 240_000);
+});

@@ -12,7 +12,7 @@ let database: TestStore;
 
 beforeAll(async () => {
   databases = await testDatabases();
-}, 60_000);
+});
 beforeEach(async () => {
   database = await databases.open();
 });

@@ -45,7 +45,7 @@ let seed = 1;
 
 beforeAll(async () => {
   installation = await startInstallation();
-}, 60_000);
+});
 
 afterAll(async () => {
   await stopAll();
@@ -108,7 +108,7 @@ test('the orgs of these tests are in different partitions', () => {
   expect(ORGS.map((org) => partitionOf(placeOf(org), 2))).toEqual([0, 1]);
 });
 
-describe('an installation', { timeout: 120_000 }, () => {
+describe('an installation', () => {
   test('has one partition by default', async () => {
     const first = await start();
     await publish();
@@ -190,7 +190,6 @@ test.each(STEPS.map((step, i) => [step, i % 2 === 0 ? 1 : 2] as const))(
     expect((await fences.toArray()).map(({ p }) => p).sort()).toEqual(['p0', 'p1']);
     await stopAll();
   },
-  120_000,
 );
 
 test('booked events stay booked for the edges when the command moves while billing is stopped', async () => {
@@ -201,7 +200,7 @@ test('booked events stay booked for the edges when the command moves while billi
   const { partitions } = await readLayout(installation.database.store);
   await command(partitions === 1 ? 2 : 1);
   expect(await unbookedShare(installation.client.bus, Date.now() + 6 * DAY_MS)).toBe(0);
-}, 60_000);
+});
 
 test('a writer of the former layout that wakes after the fence writes nothing and stops booking', async () => {
   await stopAll();
@@ -229,9 +228,9 @@ test('a writer of the former layout that wakes after the fence writes nothing an
   await start();
   await installation.client.caughtUp();
   expect(await store.ledger.countDocuments()).toBe(rows + 1);
-}, 120_000);
+});
 
-describe('an org that has been in two partitions', { timeout: 120_000 }, () => {
+describe('an org that has been in two partitions', () => {
   const org = ORGS[1];
   const ask = { org, key_id: 'key_1' };
 
@@ -365,7 +364,7 @@ test('budgets are exact to the call over two moves: of 200 calls on 50 each, 50 
     await expect
       .poll(() => installation.client.ask('account.get', { org, key_id: 'key_1' }))
       .toMatchObject({ balance: 0, held: 0, spent: 0.00005 });
-}, 240_000);
+});
 
 test('an unknown layout is not changed: its owner returns the partition, and no process takes it', async () => {
   const { layout } = installation.database.store;
@@ -375,7 +374,7 @@ test('an unknown layout is not changed: its owner returns the partition, and no 
   await expect(command(2)).rejects.toThrow('split into 3 partitions; this release knows 1, 2, 4, 8, 16');
   await layout.updateOne({}, { $set: { partitions: known?.partitions ?? 1 } });
   await installation.client.caughtUp(...ORGS);
-}, 120_000);
+});
 
 test('in the end the books balance, every event is booked once, and the audit reports zero drift', async () => {
   await installation.client.caughtUp(...ORGS);
@@ -391,4 +390,4 @@ test('in the end the books balance, every event is booked once, and the audit re
   } finally {
     await workDb.dropDatabase();
   }
-}, 120_000);
+});

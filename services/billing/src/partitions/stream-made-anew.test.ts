@@ -16,7 +16,7 @@ let installation: TestInstallation;
 
 beforeAll(async () => {
   installation = await startInstallation();
-}, 60_000);
+});
 
 afterAll(() => installation?.stop());
 
@@ -54,4 +54,4 @@ test('unread events of a recreated stream are booked, regardless of the old sequ
   await second.stop();
   const rows = await installation.database.store.ledger.find({ kind: 'call' }).toArray();
   expect(rows.map(({ _id }) => _id).sort()).toEqual([...ids('after'), ...ids('before')]);
-}, 120_000);
+});

@@ -28,7 +28,7 @@ const logger = makeLogger('test', 'silent');
 let databases: Awaited<ReturnType<typeof testDatabases>>;
 beforeAll(async () => {
   databases = await testDatabases();
-}, 60_000);
+});
 afterAll(() => databases.stop());
 
 const at = (text: string) => new Date(text);

@@ -15,7 +15,7 @@ const logger = makeLogger('billing-test', 'silent');
 let databases: Awaited<ReturnType<typeof testDatabases>>;
 beforeAll(async () => {
   databases = await testDatabases();
-}, 60_000);
+});
 afterAll(() => databases.stop());
 
 class Crash extends Error {}

@@ -36,7 +36,7 @@ beforeAll(async () => {
   const writer = new LedgerWriter({ store: database.store, logger: makeLogger('test', 'silent') });
   await writer.recover();
   await writer.append(EVENTS.flatMap((event) => entryOf(event) ?? []));
-}, 60_000);
+});
 afterAll(() => databases.stop());
 
 const found = async (query: LogsQuery) =>

@@ -22,7 +22,7 @@ import { OTHER_VALUES, TAG_VALUES_MAX, Tally } from './tally.ts';
 let databases: Awaited<ReturnType<typeof testDatabases>>;
 beforeAll(async () => {
   databases = await testDatabases();
-}, 60_000);
+});
 afterAll(() => databases.stop());
 
 async function booked(events: readonly Event[]): Promise<TestStore> {

@@ -35,7 +35,7 @@ beforeAll(async () => {
   bus = await connectBus({ url: nats.url, service: 'test', logger: makeLogger('test', 'silent') });
   await ensureEventsStream(bus);
   events = await openEventLog(bus);
-}, 60_000);
+});
 afterAll(async () => {
   for (const child of running) child.kill('SIGKILL');
   await events?.stop();

@@ -299,9 +299,9 @@ describe('an upload that does not complete', () => {
     await reached.promise;
     await expect.poll(async () => (await list()).storage).toEqual(stored(400_000, 1));
     await edge.nc.close();
-    await expect.poll(usage, { timeout: 40_000 }).toEqual(settled(0));
+    await expect.poll(usage).toEqual(settled(0));
     expect((await list()).data).toEqual([]);
-  }, 60_000);
+  });
 
   test('because control died shows nothing, and the next sweep after the grace period releases the quota', async () => {
     const reached = Promise.withResolvers<void>();

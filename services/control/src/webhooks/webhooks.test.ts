@@ -55,7 +55,6 @@ const HASTY: RetrySchedule = { agesMs: [50, 100], failingMsMax: 0 };
 
 const HOUR_MS = 3_600_000;
 const BUSY_MS = 60_000;
-vi.setConfig({ testTimeout: 3 * BUSY_MS });
 
 let nats: TestServer;
 let bus: Bus;

@@ -12,7 +12,7 @@ import { EVENT_AGE_MS_MAX, ensureRecord } from './new-record.ts';
 let installation: Installation;
 beforeAll(async () => {
   installation = await startInstallation();
-}, 60_000);
+});
 afterAll(() => installation?.stop());
 
 /** More steps than any job takes. */
@@ -106,53 +106,37 @@ async function everyDeath(scenario: Scenario, when: Death['when'], check: (outco
 }
 
 describe.each(['before', 'after'] as const)('a worker that dies %s any step', (when) => {
-  test(
-    'starts the job at most once at a maker without idempotent starts, and the job is paid or refunded',
-    () =>
-      everyDeath({ first: {} }, when, ({ record, makers }) => {
-        if (record.state === 'completed') expect(makers.first?.jobs.size).toBe(1);
-        else expect(record.error?.code).toBe('upstream_error');
-      }),
-    180_000,
-  );
+  test('starts the job at most once at a maker without idempotent starts, and the job is paid or refunded', () =>
+    everyDeath({ first: {} }, when, ({ record, makers }) => {
+      if (record.state === 'completed') expect(makers.first?.jobs.size).toBe(1);
+      else expect(record.error?.code).toBe('upstream_error');
+    }));
 
-  test(
-    'always completes the job at a maker with idempotent starts',
-    () =>
-      everyDeath({ first: { idempotent: true } }, when, ({ record }) => {
-        expect(record.state).toBe('completed');
-        expect(record.result).toMatchObject({ media_type: 'video/mp4', bytes: VIDEO.length });
-      }),
-    180_000,
-  );
+  test('always completes the job at a maker with idempotent starts', () =>
+    everyDeath({ first: { idempotent: true } }, when, ({ record }) => {
+      expect(record.state).toBe('completed');
+      expect(record.result).toMatchObject({ media_type: 'video/mp4', bytes: VIDEO.length });
+    }));
 
-  test(
-    'refunds a failed job exactly once and in full',
-    () =>
-      everyDeath({ first: { idempotent: true, end: 'failed' } }, when, ({ record }) => {
-        expect(record).toMatchObject({ state: 'failed', error: { code: 'video_failed' } });
-      }),
-    180_000,
-  );
+  test('refunds a failed job exactly once and in full', () =>
+    everyDeath({ first: { idempotent: true, end: 'failed' } }, when, ({ record }) => {
+      expect(record).toMatchObject({ state: 'failed', error: { code: 'video_failed' } });
+    }));
 
-  test(
-    'refunds the price difference of a fallback exactly once, also when the fallback fails later',
-    () =>
-      everyDeath(
-        { first: { idempotent: true, start: 'unavailable' }, second: { idempotent: true, end: 'failed' } },
-        when,
-        ({ record, published }) => {
-          expect(record.state).toBe('failed');
-          const refunds = published.filter(isRefund) as Event<'video.refunded'>[];
-          const amounts = refunds.map(({ data }) => [data.reason, data.cost_nano]);
-          expect(amounts).toEqual([
-            ['cheaper_model', String(CHARGE - CHEAPER)],
-            ['failed', String(CHEAPER)],
-          ]);
-        },
-      ),
-    180_000,
-  );
+  test('refunds the price difference of a fallback exactly once, also when the fallback fails later', () =>
+    everyDeath(
+      { first: { idempotent: true, start: 'unavailable' }, second: { idempotent: true, end: 'failed' } },
+      when,
+      ({ record, published }) => {
+        expect(record.state).toBe('failed');
+        const refunds = published.filter(isRefund) as Event<'video.refunded'>[];
+        const amounts = refunds.map(({ data }) => [data.reason, data.cost_nano]);
+        expect(amounts).toEqual([
+          ['cheaper_model', String(CHARGE - CHEAPER)],
+          ['failed', String(CHEAPER)],
+        ]);
+      },
+    ));
 });
 
 describe('a job', () => {

@@ -11,7 +11,7 @@ import { ensureRecord } from './new-record.ts';
 let installation: Installation;
 beforeAll(async () => {
   installation = await startInstallation();
-}, 60_000);
+});
 afterAll(() => installation?.stop());
 
 test('a deleted consumer is created again and rereads every charge without starting a job twice', async () => {
@@ -42,4 +42,4 @@ test('a deleted consumer is created again and rereads every charge without start
   } finally {
     await charges.stop();
   }
-}, 120_000);
+});

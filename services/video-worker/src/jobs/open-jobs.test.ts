@@ -12,7 +12,7 @@ import { OpenJobs, RESTART_DELAY_MS } from './open-jobs.ts';
 let installation: Installation;
 beforeAll(async () => {
   installation = await startInstallation();
-}, 60_000);
+});
 afterAll(() => installation?.stop());
 
 let clock: FakeClock;

@@ -64,7 +64,7 @@ beforeAll(async () => {
     logger,
   };
   register(await serve(bus, { name: 'video-worker', version: '0.1.0', description: 'test' }), deps);
-}, 60_000);
+});
 
 afterAll(async () => {
   open?.close();

@@ -28,7 +28,7 @@ beforeAll(async () => {
       .map(({ id }) => id)
       .reverse(),
   );
-}, 60_000);
+});
 afterAll(() => installation?.stop());
 
 const list = (query: { limit: number; after?: string }) =>

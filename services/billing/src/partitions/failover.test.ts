@@ -49,6 +49,7 @@ function run(program: string, ...words: string[]): ChildProcess {
     NATS_URL: installation.nats.url,
     MONGODB_URL: installation.database.url,
     SWITCHYARD_DATA: folder,
+    SWITCHYARD_LOG_DAYS: '0', // events of tests have a fixed date
   };
   const env = { ...process.env, ...servers, LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent' };
   const child = fork(program, words, { env, execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });

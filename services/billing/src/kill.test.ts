@@ -1,7 +1,7 @@
 // Billing as a process, its database and its bus, each killed with SIGKILL under load.
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createEventPublisher, openBucket } from '@switchyard/bus';
+import { createEventPublisher, openBucket, request } from '@switchyard/bus';
 import type { Event } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -28,6 +28,10 @@ async function killBilling(): Promise<void> {
   await installation.kill();
   billing = await installation.start();
 }
+
+/** The client repeats a question that billing cannot answer. */
+const askedOnce = (client: KillableBilling['client'], org: string) =>
+  request(client.bus, 'usage.get', { org, key_id: 'key_1', query: ALL });
 
 test('kills of billing, of the database and of the bus lose nothing and double nothing', async () => {
   const { nats, database, store, client, folder } = installation;
@@ -66,7 +70,7 @@ test('a question gets a 503 while the database is down, then an answer from the 
   const before = (await client.usage(ALL, 'org_away')).total.calls;
   await database.kill9();
   await client.publish(completed('req_away', 1n, { org: 'org_away' }));
-  await expect(client.usage(ALL, 'org_away')).rejects.toMatchObject({ code: 'service_unavailable' });
+  await expect(askedOnce(client, 'org_away')).rejects.toMatchObject({ code: 'service_unavailable' });
   await database.restart();
   await vi.waitFor(async () => expect((await client.usage(ALL, 'org_away')).total.calls).toBe(before + 1), {
     timeout: RECOVERY_MS_MAX,
@@ -83,7 +87,7 @@ test('a silent database is given up, and its late writes count as those of anoth
   try {
     await client.publish(...events);
     // Answered only after billing has timed out on the database.
-    await expect(client.usage(ALL, org)).rejects.toMatchObject({ code: 'service_unavailable' });
+    await expect(askedOnce(client, org)).rejects.toMatchObject({ code: 'service_unavailable' });
   } finally {
     process.kill(database.pid, 'SIGCONT');
   }

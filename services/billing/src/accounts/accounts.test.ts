@@ -81,8 +81,12 @@ function account() {
   return installation.client.ask('account.get', { org, key_id: 'key_1' });
 }
 
-function grant(amount: number, reason = 'payment') {
-  return installation.client.ask('credits.create', { org, key_id: 'key_1', body: { amount, reason } });
+/** Resolves when the credits are booked; the answer waits for that only for a limited time. */
+async function grant(amount: number) {
+  const body = { amount, reason: 'payment' };
+  const credit = await installation.client.ask('credits.create', { org, key_id: 'key_1', body });
+  await installation.client.caughtUp(org);
+  return credit;
 }
 
 /** One call as a router makes it: hold, event, settle. */

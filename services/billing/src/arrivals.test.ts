@@ -105,10 +105,14 @@ test('a full or hurried batch is handed out before its collecting time is over',
 
 test('messages that arrive within the collecting time form one batch', async () => {
   const consumer = await consumerOf('together', 1);
-  const arrivals = arrivalsOf(consumer, { collectMs: 1_500 });
+  const arrivals = arrivalsOf(consumer, { collectMs: NEVER_MS });
   const batch = take(arrivals, 1);
   await publish('together', 1, 1);
+  await expect.poll(async () => (await consumer.info()).delivered.consumer_seq).toBe(2);
+  await bus.nc.flush(); // both are in this process
+  const hurrying = setInterval(() => arrivals.hurry(), 20);
   expect(numbersOf(await batch)).toEqual([0, 1]);
+  clearInterval(hurrying);
   await arrivals.stop();
 });
 

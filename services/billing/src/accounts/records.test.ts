@@ -64,6 +64,7 @@ test.each(['keys', 'orgs'] as const)(
     const accounts = new Accounts({
       ...{ records, store, progress: new Progress(), clock: systemClock, partitions: ['p0'] },
     });
+    const restart = vi.spyOn(records[bucket].kv, 'watch').mockRejectedValue(new Error('not yet'));
     for await (const { name } of bus.jsm.consumers.list(`KV_${bucket}`))
       await bus.jsm.consumers.delete(`KV_${bucket}`, name);
     await orgs.put(org, orgRecord(org, { billing: 'postpaid', monthly_limit: null }));
@@ -71,6 +72,7 @@ test.each(['keys', 'orgs'] as const)(
     await expect(accounts.limitsOf(org, 'key_1')).rejects.toMatchObject({
       ...{ code: 'service_unavailable', retryAfterS: 1 },
     });
+    restart.mockRestore();
     expect(await vi.waitFor(() => accounts.limitsOf(org, 'key_1'), { timeout: 60_000 })).toEqual([]);
     expect(records.keyRecord(org, 'key_1')).not.toBeNull();
     expect(records.orgRecord(org)).not.toBeNull();

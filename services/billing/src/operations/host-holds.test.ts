@@ -112,7 +112,7 @@ test.each(['req_x', 'cmp_unknown:1:0', 'cmp_x'])(
 );
 
 test('a computer has a bounded number of minutes that are held, spent or renewed', async () => {
-  for (let minute = 0; minute < COMPUTER_MINUTES_MAX; minute++) await take(minute);
+  await Promise.all(Array.from({ length: COMPUTER_MINUTES_MAX }, (_, minute) => take(minute)));
   await settle(0, true);
   await expect(take(COMPUTER_MINUTES_MAX)).rejects.toMatchObject({ code: 'service_unavailable' });
   await renew([COMPUTER_MINUTES_MAX, COMPUTER_MINUTES_MAX + 1]);

@@ -72,7 +72,7 @@ function minute(number: number, change: Partial<EventData<'computer.metered'>> =
   return { ...event, data: { ...event.data, ...change } };
 }
 
-const publish = (event: Event, host = HOST) => publishEvent(bus, event, { host });
+const publish = (event: Event, host = HOST) => publishEvent(bus, event, { host, timeoutMs: 30_000 });
 const of = (id: string) =>
   events.all.filter(({ data }) => 'computer_id' in data && data.computer_id === id).map((event) => event.id);
 

@@ -6,7 +6,7 @@ import { Webhook } from 'standardwebhooks';
 import { inForce } from './secrets.ts';
 
 /** Time for an endpoint to answer. */
-const ATTEMPT_TIMEOUT_MS = 15_000;
+export const ATTEMPT_TIMEOUT_MS = 15_000;
 /** Only the status of an answer is used; a longer body is cut off. */
 const ANSWER_BYTES_MAX = 64 * 1024;
 const USER_AGENT = 'switchyard-webhooks';

@@ -36,11 +36,12 @@ import {
 } from '@switchyard/contracts';
 import { parseAllowList } from '@switchyard/egress';
 import { makeLogger, systemClock } from '@switchyard/service';
-import { startNats, type TestServer } from '@switchyard/testing';
+import { ownPort, startNats, type TestServer } from '@switchyard/testing';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { webhookHandlers } from '../operations/webhooks.ts';
 import type { RetrySchedule } from './retry-schedule.ts';
+import { ATTEMPT_TIMEOUT_MS } from './send.ts';
 import { startWebhooks, type Webhooks } from './start-webhooks.ts';
 import { changeWebhook } from './webhook-records.ts';
 
@@ -173,10 +174,10 @@ class Receiver {
   }
 }
 
-async function openReceiver(answers: number[] = [200]): Promise<Receiver> {
+async function openReceiver(answers: number[] = [200], port = 0): Promise<Receiver> {
   const receiver = new Receiver();
   receiver.answers = answers;
-  await receiver.start();
+  await receiver.start(port);
   receivers.push(receiver);
   return receiver;
 }
@@ -195,7 +196,7 @@ async function emit(org = DEFAULT_ORG): Promise<Event> {
 }
 
 async function publish(event: Event): Promise<Event> {
-  await publishEvent(bus, event);
+  await publishEvent(bus, event, { timeoutMs: BUSY_MS });
   return event;
 }
 
@@ -360,7 +361,7 @@ test('a failing endpoint gets the event again, same id, new signature, until it 
 
 test('a receiver that was down gets the missed events when it is up', async () => {
   await openInstance();
-  const receiver = await openReceiver();
+  const receiver = await openReceiver([200], await ownPort());
   const { id } = await create({ url: receiver.url, events: ['key.created'] });
   await receiver.stop();
   const events = [await emit(), await emit()];
@@ -373,11 +374,11 @@ test('a receiver that was down gets the missed events when it is up', async () =
   for (const event of events) await until(() => expect(receiver.of(event)).toHaveLength(1));
 });
 
-test('5,000 events that wait for a later attempt do not keep newer ones from an endpoint', async () => {
+test('1,500 events that wait for a later attempt do not keep newer ones from an endpoint', async () => {
   await openInstance({ agesMs: [HOUR_MS], failingMsMax: HOUR_MS });
   const receiver = await openReceiver([500]);
   const { id } = await create({ url: receiver.url, events: ['key.created'] });
-  const waiting = 5_000;
+  const waiting = 1_500; // JetStream's own bound is 1,000
   await Promise.all(Array.from({ length: waiting }, () => emit()));
   await until(() => expect(receiver.received.length).toBeGreaterThanOrEqual(waiting));
   receiver.answers = [200];
@@ -406,11 +407,13 @@ test('an endpoint that never answers delays neither other orgs nor other webhook
   await create({ url: dead.url, events: ['key.*'] });
   await create({ url: alive.url, events: ['key.*'] });
   await create({ url: foreign.url, events: ['key.*'] }, 'org_other');
+  const emittedAt = performance.now();
   const own = await Promise.all(Array.from({ length: 20 }, () => emit()));
   const theirs = await emit('org_other');
   await until(() => expect(foreign.of(theirs)).toHaveLength(1));
   await until(() => expect(alive.received).toHaveLength(own.length));
-  expect(dead.received.length).toBeLessThanOrEqual(4); // running attempts, and none waiting behind them
+  const rounds = Math.ceil((performance.now() - emittedAt) / ATTEMPT_TIMEOUT_MS);
+  expect(dead.received.length).toBeLessThanOrEqual(4 * rounds); // running attempts, and none waiting behind them
 });
 
 test('an endpoint that fails for too long is disabled, shows the reason, and restarts when it is enabled', async () => {

@@ -5,6 +5,7 @@ import { makeLogger } from '@switchyard/service';
 import { startStack, type TestStack } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { callAs, makeKey } from './__fixtures__/tenants.ts';
+import { untilBooked } from './__fixtures__/until-booked.ts';
 
 /** Includes the time until a message that the dead control had taken is delivered again. */
 const RECOVERY_MS_MAX = 60_000;
@@ -34,7 +35,10 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => stack?.stop());
 
-const read = (key: string, query = '') => callAs<Page>(stack, key, 'GET', `/v1/audit-log${query}`);
+const read = async (key: string, query = '') => {
+  await untilBooked(stack.url, key);
+  return callAs<Page>(stack, key, 'GET', `/v1/audit-log${query}`);
+};
 const asTenant = <T>(method: string, path: string, body?: unknown) =>
   callAs<T>(stack, tenant.key, method, path, body);
 const linesOf = (page: Page) => page.data.map(({ type, target, actor }) => [type, target, actor?.key_id]);

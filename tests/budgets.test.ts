@@ -21,6 +21,7 @@ import {
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { HOLD_WAIT_MS_MAX } from '../services/billing/src/accounts/hold-desk.ts';
 import { firstComputer } from './__fixtures__/first-computer.ts';
+import { untilBooked } from './__fixtures__/until-booked.ts';
 
 const run = promisify(execFile);
 
@@ -151,6 +152,7 @@ async function untilSpent(calls: number, ask: (i: number) => Promise<number>): P
 const nanos = (dollars: number) => Math.round(dollars * 1e9);
 
 async function spentBy(id: string): Promise<{ nanos: number; calls: number }> {
+  await untilBooked(stack.url, stack.key);
   const { json } = await api('GET', `/v1/usage?group_by=key`);
   const row = (json.data as unknown as { group: string; cost: number; calls: number }[]).find(
     ({ group }) => group === id,
@@ -401,6 +403,7 @@ describe('a prepaid org', () => {
       billing: 'prepaid',
     });
     await expect.poll(async () => (await chat()).status).toBe(402); // earlier charges are still owed
+    await untilBooked(stack.url, stack.key);
     const { json: account } = await api('GET', '/v1/account');
     expect(account.balance).toBeLessThan(0); // the org was postpaid until now
     expect((await chat()).json.error.code).toBe('insufficient_funds');
@@ -415,6 +418,7 @@ describe('a prepaid org', () => {
     const outcomes = await Promise.all(Array.from({ length: 10 }, () => chat()));
     expect(outcomes.filter(({ status }) => status === 200)).toHaveLength(3);
     expect(outcomes.filter(({ status }) => status === 402)).toHaveLength(7);
+    await untilBooked(stack.url, stack.key);
     expect((await api('GET', '/v1/account')).json).toMatchObject({ balance: 0, held: 0 });
     await api('PATCH', '/v1/account', { body: { billing: 'postpaid' } });
     await expect.poll(async () => (await chat()).status).toBe(200);

@@ -26,6 +26,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { measureCallsShown } from './__fixtures__/calls-shown.ts';
 import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
 import { OTHER_HOST, openBrowser } from './__fixtures__/open-browser.ts';
+import { untilBooked } from './__fixtures__/until-booked.ts';
 
 const TEST_MS_MAX = 300_000;
 const SHOWN_MS_MAX = 60_000;
@@ -977,6 +978,7 @@ test('credits whose answer is lost are granted once when they are sent again', {
 }, async () => {
   const reason = 'the answer is lost';
   const granted = async () => {
+    await untilBooked(stack.url, stack.key);
     const { data } = await api<{ data: { reason: string }[] }>('/v1/credits');
     return data.filter((credit) => credit.reason === reason).length;
   };

@@ -27,6 +27,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encodeFrame, FRAME } from '../libs/bus/src/frame.ts';
 import { connectAs, credentialsOf } from './__fixtures__/nats-users.ts';
 import { callAs } from './__fixtures__/tenants.ts';
+import { untilBooked } from './__fixtures__/until-booked.ts';
 
 const SEEN_WITHIN_MS = 30_000;
 /** A caller that counts its calls has made fewer before the test. */
@@ -148,6 +149,7 @@ describe('a stolen host', () => {
 /** The reasons of the credits that the ledger has, once it has one that is granted now. */
 async function creditsAfterOneMore(reason: string): Promise<string[]> {
   await callAs(stack, stack.key, 'POST', '/v1/credits', { amount: 1, reason });
+  await untilBooked(stack.url, stack.key);
   const { data } = await callAs<{ data: { reason: string }[] }>(stack, stack.key, 'GET', '/v1/credits');
   return data.map((credit) => credit.reason);
 }

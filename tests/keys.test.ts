@@ -10,6 +10,7 @@ import {
   writeTestCatalog,
 } from '@switchyard/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { untilBooked } from './__fixtures__/until-booked.ts';
 
 let upstream: Upstream;
 let stack: TestStack;
@@ -67,6 +68,7 @@ async function api(method: string, path: string, body?: unknown, key = stack.key
 
 const newKey = async (more: object = {}) =>
   (await api('POST', '/v1/keys', { name: 'a', permissions: ['models:write'], ...more })).json;
+const booked = () => untilBooked(stack.url, stack.key);
 const chat = (key: string) => api('POST', '/v1/chat/completions', { model: 'acme/plain', messages }, key);
 const rotate = (id: string, grace_minutes: number, key?: string) =>
   api('POST', `/v1/keys/${id}/rotate`, { grace_minutes }, key);
@@ -93,6 +95,7 @@ describe('a key that is rotated', () => {
     const [second, third] = [await chat(rotated.key), await chat(made.key)];
     expect([second.status, third.status]).toEqual([200, 200]);
     const cost = [first, second, third].reduce((sum, { json }) => sum + Math.round(json.usage.cost * 1e9), 0);
+    await booked();
     expect((await api('GET', `/v1/keys/${made.id}`)).json).toMatchObject({ spent: cost / 1e9, held: 0 });
   });
 
@@ -136,6 +139,7 @@ test('a limited key makes keys within its limit, and together they spend it once
   expect((await chat(one.key)).status).toBe(200);
   for (const key of [two.key, maker.key])
     expect((await chat(key)).json.error).toMatchObject({ code: 'budget_exceeded' });
+  await booked();
   expect((await api('GET', `/v1/keys/${maker.id}`)).json.spent).toBe(cost);
   await api('DELETE', `/v1/keys/${maker.id}`);
   await expect.poll(async () => (await chat(two.key)).status).toBe(401);
@@ -154,10 +158,12 @@ test('a key says when its last call ended; other requests, and refunds of its ca
   expect([await lastUse(made.key), await lastUse(made.key)]).toEqual([null, null]);
   const begun = Date.now();
   const { requestId } = await chat(made.key);
+  await booked();
   const used = await lastUse(made.key);
   expect(Date.parse(used ?? '')).toBeGreaterThanOrEqual(begun);
   const refund = await api('POST', '/v1/refunds', { request_id: requestId, reason: 'of no use' });
   expect(refund.status).toBe(201);
+  await booked();
   expect(await lastUse(made.key)).toBe(used);
   expect((await api('GET', `/v1/keys/${made.id}`)).json.last_used_at).toBe(used);
 });
@@ -168,6 +174,7 @@ test('GET /v1/keys/{id} says what the key has spent in the interval of its limit
   expect(empty).toMatchObject({ id: made.id, limit: made.limit, spent: 0, held: 0 });
   expect(empty).not.toHaveProperty('key');
   const cost = (await chat(made.key)).json.usage.cost;
+  await booked();
   const { json: spent } = await api('GET', `/v1/keys/${made.id}`);
   expect(spent.spent).toBe(cost);
   expect(Date.parse(spent.window.ends_at) - Date.parse(spent.window.starts_at)).toBe(86_400_000);
@@ -183,6 +190,7 @@ describe('GET /v1/key', () => {
   test('tells a key without further permissions what it is and what it has spent', async () => {
     const made = await newKey({ limit: { amount: 2, interval: 'day' }, models: ['acme/*'] });
     const cost = (await chat(made.key)).json.usage.cost;
+    await booked();
     const { status, json } = await api('GET', '/v1/key', undefined, made.key);
     expect(status).toBe(200);
     const { key: _secret, ...shown } = made;

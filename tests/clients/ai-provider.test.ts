@@ -29,6 +29,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
 import { SILENT_SECOND } from '../__fixtures__/silent-second.ts';
+import { untilBooked } from '../__fixtures__/until-booked.ts';
 import { type ClientStack, chatCost, localChatCost, startClientStack } from './client-stack.ts';
 
 let clientStack: ClientStack;
@@ -84,6 +85,7 @@ interface Log {
 
 /** The latest calls, as Logs has them. */
 async function latestLogs(model: string, limit: number): Promise<Log[]> {
+  await untilBooked(clientStack.stack.url, clientStack.key);
   const path = `/logs?limit=${limit}&model=${encodeURIComponent(model)}`;
   const response = await fetch(clientStack.baseURL + path, {
     headers: { authorization: `Bearer ${clientStack.key}` },

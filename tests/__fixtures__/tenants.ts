@@ -73,9 +73,9 @@ export async function makeTenant(at: Installation, name: string, model: string):
   const { id: org, key } = await makeOrg(at, name);
   const call = <T>(method: string, path: string, body?: unknown) => callAs<T>(at, key, method, path, body);
   const make = async (path: string, body: object) => (await call<Identified>('POST', path, body)).id;
-  const [file, webhook, video, made, credit, request, computers] = await Promise.all([
+  const webhook = await make('/v1/webhooks', { url: at.hookUrl, events: ['video.completed'] });
+  const [file, video, made, credit, request, computers] = await Promise.all([
     storeFile(at, key, `of ${name}`),
-    make('/v1/webhooks', { url: at.hookUrl, events: ['video.completed'] }),
     make('/v1/videos/generations', { model: 'local/video', prompt: `of ${name}`, duration: 1 }),
     make('/v1/keys', { name: `of ${name}`, permissions: ['usage:read'] }),
     callAs<Identified>(at, at.key, 'POST', `/v1/orgs/${org}/credits`, { amount: 1, reason: `of ${name}` }),
@@ -83,8 +83,13 @@ export async function makeTenant(at: Installation, name: string, model: string):
     at.withComputers ? makeComputers(at, key, `of ${name}`) : null,
   ]);
   await call('POST', `/v1/webhooks/${webhook}/test`);
-  const [delivery] = (await call<Page<{ event_id: string }>>('GET', `/v1/webhooks/${webhook}/deliveries`))
-    .data;
+  type Delivery = { event_id: string; event_type: string; delivered: boolean };
+  const delivery = await vi.waitFor(async () => {
+    const { data } = await call<Page<Delivery>>('GET', `/v1/webhooks/${webhook}/deliveries`);
+    const of = (type: string) => data.find((one) => one.event_type === type && one.delivered);
+    expect(of('video.completed')).toBeDefined(); // the last event that is sent
+    return of('webhook.test')?.event_id as string;
+  }, BOOKED_MS_MAX);
   const month = new Date().toISOString().slice(0, MONTH_LENGTH);
   const line = await vi.waitFor(async () => {
     await call('GET', `/v1/logs/${request}`);
@@ -101,7 +106,7 @@ export async function makeTenant(at: Installation, name: string, model: string):
   return {
     ...{ id: org, key, month, contentUrl },
     ids: {
-      ...{ org: [org], key: [made], file: [file], webhook: [webhook], delivery: [delivery?.event_id ?? ''] },
+      ...{ org: [org], key: [made], file: [file], webhook: [webhook], delivery: [delivery] },
       ...{ video: [video], call: [request], credit: [credit.id], booking: [request], line: [line] },
       ...{ change: [`${made}:created`] },
       ...{ computer: computers?.ids ?? [`cmp_of${name}`], exec: [computers?.exec ?? `req_of${name}`] },
@@ -145,7 +150,7 @@ async function makeComputers(at: Installation, key: string, content: string) {
   const stream = await fetch(`${at.url}/v1/computers/${busy}/exec`, {
     method: 'POST',
     headers: { authorization, 'content-type': 'application/json' },
-    body: JSON.stringify({ command: 'sleep 600', stream: true }),
+    body: JSON.stringify({ command: 'sleep 3600', timeout: 3_600, stream: true }), // longer than any test
     signal: gone.signal,
   });
   const events = serverEvents(stream, execEvent);

@@ -3,17 +3,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { startStack, type TestStack } from '@switchyard/testing';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
-import { openBrowser } from './__fixtures__/open-browser.ts';
+import { openBrowser, visit } from './__fixtures__/open-browser.ts';
 
 const MANY_BYTES = 20 * 1024 * 1024;
 const PORT = 3000;
 const SIZE = { cpu: 0.5, memory_mb: 1024 };
-/** Time for Chromium to show the desktop. */
-const PAGE_MS_MAX = 120_000;
-const CONNECTED_MS_MAX = 30_000;
-const COLOURS_MS_MAX = 60_000;
 /** A server such as a user would write, with a hand-written WebSocket handshake. */
 const SERVER = `
 const http = require('node:http'), crypto = require('node:crypto');
@@ -342,15 +338,10 @@ test('a real browser sees the desktop: noVNC’s canvas has its size and several
   const { newContext, close } = await openBrowser();
   try {
     const page = await (await newContext()).newPage();
-    // The context reloads a page without its scripts; this opens it again when the page or its WebSocket is aborted.
-    const open = async () => {
-      await page.goto(body.url);
-      // The message disappears after a second and a half, so it may already be hidden.
-      await page.getByText('Connected to').waitFor({ state: 'attached', timeout: CONNECTED_MS_MAX });
-    };
-    await vi.waitFor(open, { timeout: PAGE_MS_MAX, interval: 250 });
+    // The message disappears after a second and a half: it may be hidden when it is found.
+    await visit(page, body.url, page.getByText('Connected to'));
     const colours = () => page.evaluate<{ width: number; height: number; colours: number }>(COLOURS);
-    await expect.poll(async () => (await colours()).colours, { timeout: COLOURS_MS_MAX }).toBeGreaterThan(1);
+    await expect.poll(async () => (await colours()).colours).toBeGreaterThan(1);
     expect(await colours()).toMatchObject({ width: 1280, height: 800 });
     expect(await page.evaluate('globalThis.origin')).toBe('null'); // not the API's origin
   } finally {

@@ -3,13 +3,12 @@
 import type { ComputerLink } from '@switchyard/contracts';
 import { startStack, type TestStack } from '@switchyard/testing';
 import type { BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
-import { openBrowser } from './__fixtures__/open-browser.ts';
+import { openBrowser, visit } from './__fixtures__/open-browser.ts';
 
 const TEST_MS_MAX = 300_000;
 const SHOWN_MS_MAX = 60_000;
-const LOADED_MS_MAX = 10_000;
 const PORT = 8000;
 
 /** Answers a page, a service worker, and the headers of the request. */
@@ -62,18 +61,12 @@ beforeAll(async () => {
   context = await browser.browser.newContext();
   context.setDefaultTimeout(SHOWN_MS_MAX);
   own = await context.newPage();
-  // Chromium aborts loads when the host's networks change.
-  const open = async () => {
-    await own.goto(stack.url);
-    await own.getByLabel('API key').waitFor({ timeout: LOADED_MS_MAX });
-  };
-  await vi.waitFor(open, { timeout: SHOWN_MS_MAX, interval: 250 });
+  await visit(own, stack.url, own.getByLabel('API key'));
   await own.getByLabel('API key').fill(stack.key);
   await own.getByRole('button', { name: 'Sign in' }).click();
   await own.getByTestId('spent-today').waitFor();
   hostile = await context.newPage();
-  await hostile.goto(link);
-  await hostile.getByRole('heading', { name: 'hello' }).waitFor();
+  await visit(hostile, link, hostile.getByRole('heading', { name: 'hello' }));
 }, SET_UP_MS_MAX);
 afterAll(async () => {
   await browser?.close();
@@ -166,6 +159,5 @@ test('the console runs no script of a computer, and no service worker, even if i
 });
 
 test('leaves the console unchanged', { timeout: TEST_MS_MAX }, async () => {
-  await own.reload();
-  await own.getByTestId('spent-today').waitFor();
+  await visit(own, stack.url, own.getByTestId('spent-today'));
 });

@@ -25,7 +25,7 @@ import type { Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { measureCallsShown } from './__fixtures__/calls-shown.ts';
 import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
-import { OTHER_HOST, openBrowser } from './__fixtures__/open-browser.ts';
+import { OTHER_HOST, openBrowser, visit } from './__fixtures__/open-browser.ts';
 import { untilBooked } from './__fixtures__/until-booked.ts';
 
 const TEST_MS_MAX = 300_000;
@@ -86,7 +86,7 @@ async function open(name: string, tab = page): Promise<void> {
 }
 
 async function signIn(tab: Page, key: string): Promise<void> {
-  await tab.goto(stack.url);
+  await visit(tab, stack.url, tab.getByLabel('API key'));
   await tab.getByLabel('API key').fill(key);
   await tab.getByRole('button', { name: 'Sign in' }).click();
   await tab.getByTestId('spent-today').waitFor();
@@ -162,7 +162,7 @@ test('a sign-in link signs in once, asks before it replaces a session, and leave
     if (request.url().startsWith(stack.url))
       sizes.push(request.sizes().then(({ responseBodySize }) => responseBodySize));
   });
-  await tab.goto(signInLink());
+  await visit(tab, signInLink());
   await tab.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
   await tab.getByTestId('spent-today').waitFor();
   tab.removeAllListeners('requestfinished');
@@ -174,25 +174,19 @@ test('a sign-in link signs in once, asks before it replaces a session, and leave
   expect(JSON.stringify(await tab.evaluate('({ ...localStorage, ...sessionStorage })'))).not.toContain(
     stack.key,
   );
-  await tab.reload();
-  await tab.getByTestId('spent-today').waitFor();
+  await visit(tab, stack.url, tab.getByTestId('spent-today'));
 
   const { url } = await api<{ url: string }>('/v1/session/links', {});
-  await tab.goto(url);
-  await tab.getByRole('heading', { name: 'Replace your session?' }).waitFor();
+  await visit(tab, url, tab.getByRole('heading', { name: 'Replace your session?' }));
   await tab.getByRole('button', { name: 'Stay signed in' }).click();
   await tab.getByTestId('spent-today').waitFor();
-  await tab.goto(url);
+  await visit(tab, url, tab.getByRole('button', { name: 'Use the link' }));
   await tab.getByRole('button', { name: 'Use the link' }).click();
   await tab.getByTestId('spent-today').waitFor();
 
   const stranger = await browser.newContext();
   const second = await stranger.newPage();
-  await second.goto(signInLink());
-  await second
-    .getByRole('alert')
-    .filter({ hasText: 'was used or has expired' })
-    .waitFor({ timeout: SHOWN_MS_MAX });
+  await visit(second, signInLink(), second.getByRole('alert').filter({ hasText: 'was used or has expired' }));
   await stranger.close();
   await own.close();
 });
@@ -213,8 +207,7 @@ test('a sign-in link outlives an edge restart and a refused session', {
   };
   await answerSession(503, 'service_unavailable', 'Back in a moment.');
   const { url } = await api<{ url: string }>('/v1/session/links', {});
-  await tab.goto(url);
-  await tab.getByRole('alert').filter({ hasText: 'Back in a moment.' }).waitFor();
+  await visit(tab, url, tab.getByRole('alert').filter({ hasText: 'Back in a moment.' }));
   await keepScreenshot(tab, 'sign-in-failed');
   await answerSession(403, 'org_suspended', 'The org is suspended.');
   await tab.getByRole('button', { name: 'Try again' }).click();
@@ -227,8 +220,8 @@ test('on another machine, no page names files of the installation', { timeout: T
   const own = await browser.newContext({ viewport: WIDTHS.wide });
   own.setDefaultTimeout(SHOWN_MS_MAX);
   const tab = await own.newPage();
-  await tab.goto(stack.url.replace('127.0.0.1', OTHER_HOST));
-  await tab.getByText('The operator of this installation gives you a key.').waitFor();
+  const there = stack.url.replace('127.0.0.1', OTHER_HOST);
+  await visit(tab, there, tab.getByText('The operator of this installation gives you a key.'));
   await keepScreenshot(tab, 'sign-in-remote');
   await tab.getByLabel('API key').fill(key);
   await tab.getByRole('button', { name: 'Sign in' }).click();
@@ -432,10 +425,9 @@ describe('a key that is limited to one dollar', () => {
     await until(() => logs.getByRole('link').count()).toBe(1);
     await page.getByRole('button', { name: 'Clear the filters' }).click();
     expect(page.url()).toBe(`${stack.url}/console/logs`);
-    await page.goto(address); // as someone with whom it was shared
+    await visit(page, address, chat); // as someone with whom it was shared
     expect(await page.getByLabel('From', { exact: true }).inputValue()).toBe('2026-01-01T00:00');
     expect(await page.getByLabel('Key', { exact: true }).inputValue()).toBe(id);
-    await chat.waitFor();
     await open('Usage');
     await page.getByLabel('Group by').selectOption('key');
     const row = page.getByRole('region', { name: 'Usage by key' }).getByRole('row').filter({ hasText: id });
@@ -512,7 +504,7 @@ test('a key that may only call models films, and learns what Events needs', {
   const own = await browser.newContext();
   own.setDefaultTimeout(SHOWN_MS_MAX);
   const tab = await own.newPage();
-  await tab.goto(stack.url);
+  await visit(tab, stack.url, tab.getByLabel('API key'));
   await tab.getByLabel('API key').fill(key);
   await tab.getByRole('button', { name: 'Sign in' }).click();
   await open('Playground', tab);
@@ -599,7 +591,7 @@ test('leaving the playground ends a running call', { timeout: TEST_MS_MAX }, asy
 test('every other type of model is tried in the playground, and the code of each call runs', {
   timeout: TEST_MS_MAX,
 }, async () => {
-  await page.reload(); // without the chat of another test
+  await visit(page, stack.url, page.getByTestId('spent-today')); // without the chat of another test
   await open('Playground');
   const codes: [file: string, code: string][] = [];
   const keepCode = async (tab: string) => {
@@ -787,8 +779,7 @@ test('a computer that cannot be used says why', { timeout: TEST_MS_MAX }, async 
     await page.route(`**/v1/computers/${computer.id}`, (route) =>
       route.fulfill({ json: { ...computer, status } }),
     );
-    await page.goto(`${stack.url}/console/computers/${computer.id}`);
-    await page.getByText(title).waitFor();
+    await visit(page, `${stack.url}/console/computers/${computer.id}`, page.getByText(title));
     await keepScreenshot(page, `computer-${status}`);
     expect(await page.getByRole('button', { name: 'Start' }).count()).toBe(0);
     await page.unrouteAll();
@@ -817,7 +808,11 @@ test('a computer shows how far its image pull is, and whether it failed', {
   percent = 45;
   await until(() => textOf(page, 'creation-progress')).toContain('45 %');
   await keepScreenshot(page, 'computer-pulled');
-  await page.goto(`${stack.url}/console/computers/cmp_pulled`);
+  await visit(
+    page,
+    `${stack.url}/console/computers/cmp_pulled`,
+    page.getByTestId('creation-progress').filter({ visible: true }),
+  );
   await until(() => textOf(page, 'creation-progress')).toContain('45 %');
   percent = 50;
   await until(() => textOf(page, 'creation-progress')).toContain('50 %');
@@ -1066,8 +1061,7 @@ test('axe finds no fault in any page in either theme, or in a dialog', {
   for (const [name, href] of [...inside, ['Computer', `/console/computers/${computer.id}`] as const])
     for (const [width, viewport] of Object.entries(WIDTHS)) {
       await page.setViewportSize(viewport);
-      await page.goto(stack.url + href);
-      await page.getByRole('heading', { level: 1 }).waitFor();
+      await visit(page, stack.url + href, page.getByRole('heading', { level: 1 }));
       await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
       if (name === 'Computer') await page.getByLabel('Terminal input').waitFor();
       if (await page.evaluate('document.documentElement.scrollWidth > innerWidth'))
@@ -1136,8 +1130,7 @@ test('a failed sign-out says so, and one with an old token gets a new one', {
   await tab.context().request.post(`${stack.url}/v1/session`, { headers }); // as another tab does
   await signOut();
   await tab.getByRole('heading', { name: 'Sign in to Switchyard' }).waitFor();
-  await tab.reload();
-  await tab.getByRole('heading', { name: 'Sign in to Switchyard' }).waitFor();
+  await visit(tab, stack.url, tab.getByRole('heading', { name: 'Sign in to Switchyard' }));
   await tab.context().close();
 });
 
@@ -1175,8 +1168,7 @@ test('a tab goes on when another one signs in, and shows the org of its key', {
 test('signing out ends the session', { timeout: TEST_MS_MAX }, async () => {
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: 'Sign in to Switchyard' }).waitFor();
-  await page.reload();
-  await page.getByRole('heading', { name: 'Sign in to Switchyard' }).waitFor();
+  await visit(page, stack.url, page.getByRole('heading', { name: 'Sign in to Switchyard' }));
   await page.emulateMedia({ colorScheme: 'light' });
   await keepScreenshot(page, 'sign-in-wide-light');
   expect(await axeFaults()).toEqual([]);

@@ -1,11 +1,21 @@
 // A real browser for a test: the Chromium of the standard image, which must be there.
 import { STANDARD_IMAGE } from '@switchyard/contracts';
 import Docker from 'dockerode';
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+} from 'playwright-core';
 import { vi } from 'vitest';
 
 /** Until Chromium takes commands. */
-const BROWSER_MS_MAX = 90_000;
+const BROWSER_MS_MAX = 180_000;
+/** Until a page that Chromium has loaded shows what is waited for. */
+const READY_MS_MAX = 60_000;
+const VISIT_MS_MAX = 240_000;
 
 /**
  * Chromium aborts loads when the host's networks change, which other tests on this machine cause. A page without its
@@ -27,6 +37,18 @@ export interface OpenBrowser {
   /** A context whose pages reload if one of their scripts fails to load. Not for pages with refused scripts. */
   newContext(options?: BrowserContextOptions): Promise<BrowserContext>;
   close(): Promise<void>;
+}
+
+/**
+ * Opens the address in the tab, again when the page is not loaded, for the reason above.
+ * @param ready what the page then has, perhaps hidden; without it, only an address that fails is opened again
+ */
+export async function visit(tab: Page, url: string, ready?: Locator): Promise<void> {
+  const open = async () => {
+    await tab.goto(url);
+    await ready?.waitFor({ state: 'attached', timeout: READY_MS_MAX });
+  };
+  await vi.waitFor(open, { timeout: VISIT_MS_MAX, interval: 250 });
 }
 
 /** The Chromium of the standard image, on this machine's own network: a browser as far from the computer as any. */

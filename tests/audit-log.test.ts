@@ -32,7 +32,7 @@ beforeAll(async () => {
   operator = data.find(({ name }) => name === 'SWITCHYARD_KEY')?.id ?? '';
   const body = { name: 'Acme', billing: 'prepaid', credits: 5 };
   tenant = await callAs<CreatedOrg>(stack, stack.key, 'POST', '/v1/orgs', body);
-}, 120_000);
+});
 afterAll(() => stack?.stop());
 
 const read = async (key: string, query = '') => {
@@ -147,7 +147,7 @@ test('a change during which control is killed has a line if it happened, and onl
     },
     { timeout: RECOVERY_MS_MAX, interval: 250 },
   );
-}, 120_000);
+});
 
 test('control may read the events that writes carry, in each of its buckets', async () => {
   const bus = await connectBus({ url: stack.natsUrl, service: 'test', logger: makeLogger('test', 'silent') });

@@ -52,6 +52,7 @@ describe.skipIf(engine === undefined || compose === undefined)('the stack of doc
     stack = await new DockerComposeEnvironment(ROOT, 'docker-compose.yml')
       .withProjectName(project)
       .withEnvironment(environment)
+      .withStartupTimeout(COMPOSE_TIMEOUT_MS)
       .withClientOptions(
         compose!.args.length > 0
           ? {}
@@ -109,9 +110,7 @@ describe.skipIf(engine === undefined || compose === undefined)('the stack of doc
     await expectBill();
   });
 
-  it('scales a service, and goes on when one of its containers is killed', {
-    timeout: COMPOSE_TIMEOUT_MS,
-  }, async () => {
+  it('scales a service, and goes on when one of its containers is killed', async () => {
     await runCompose(['up', '--detach', '--no-recreate', '--scale', 'model-router=2']);
     const [first, second] = await containersOf('model-router');
     expect(second).toBeDefined();
@@ -122,7 +121,7 @@ describe.skipIf(engine === undefined || compose === undefined)('the stack of doc
     await expectBill();
   });
 
-  it('keeps the bill when NATS and MongoDB get new containers', { timeout: COMPOSE_TIMEOUT_MS }, async () => {
+  it('keeps the bill when NATS and MongoDB get new containers', async () => {
     const before = await containersOf('nats');
     await runCompose(['up', '--detach', '--no-deps', '--force-recreate', 'nats', 'mongo']);
     expect(await containersOf('nats')).not.toEqual(before);
@@ -137,7 +136,7 @@ describe.skipIf(engine === undefined || compose === undefined)('the stack of doc
     await runCommand(process.execPath, ['infra/local/src/credentials.ts'], {
       cwd: ROOT,
       env,
-      timeoutMs: 60_000,
+      timeoutMs: COMPOSE_TIMEOUT_MS,
     });
     return folder;
   }

@@ -107,4 +107,4 @@ test('a connection, a terminal, a command and an idle time of its own keep compu
     await expect
       .poll(() => looks(id), { timeout: IDLE_STOP_MS_MAX })
       .toMatchObject({ status: 'stopped', stop_reason: 'idle' });
-}, 300_000);
+});

@@ -19,8 +19,6 @@ const OUTPUT_BYTES_MAX = 1024 * 1024;
 const SHORT_TIMEOUT_S = 10;
 /** Maximum time of a command that waits for a program. */
 const LONG_TIMEOUT_S = 90;
-/** Time limit of tests that fetch packages or start a browser. */
-const WORK_MS_MAX = 300_000;
 let stack: TestStack;
 /** The computer of most tests. */
 let id: string;
@@ -79,7 +77,7 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-describe('work', { timeout: WORK_MS_MAX }, () => {
+describe('work', () => {
   test('git keeps a history', async () => {
     await run(`git init -q -b main repo && cd repo
       git config user.name Ada && git config user.email ada@example.com
@@ -171,7 +169,7 @@ for row in sqlite3.connect('shop.db').execute('select what, sum(pence) from sold
   });
 });
 
-describe('a command', { timeout: WORK_MS_MAX }, () => {
+describe('a command', () => {
   test('a program in the background outlives its command, serves the next, and ends with a stop; files stay', async () => {
     await run(`mkdir site && echo served > site/index.html && sha256sum site/index.html > sums
       (cd site && nohup python3 -m http.server 8000 > ../server.log 2>&1 &)

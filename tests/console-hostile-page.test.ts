@@ -7,7 +7,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
 import { openBrowser, visit } from './__fixtures__/open-browser.ts';
 
-const TEST_MS_MAX = 300_000;
 const SHOWN_MS_MAX = 60_000;
 const PORT = 8000;
 
@@ -77,7 +76,7 @@ afterAll(async () => {
 const attempt = (script: string) =>
   hostile.evaluate(`(async () => { ${script} })().catch((error) => 'refused: ' + error.name)`);
 
-test('the server inside never gets the cookie, and sets none', { timeout: TEST_MS_MAX }, async () => {
+test('the server inside never gets the cookie, and sets none', async () => {
   const headers = await attempt(
     `return (await fetch('headers', { credentials: 'include' }).catch(() => fetch('headers'))).json()`,
   );
@@ -96,13 +95,13 @@ test.each([
     '/v1/keys',
     `{ method: 'POST', credentials: 'include', headers: { 'content-type': 'application/json' }, body: '{}' }`,
   ],
-])('its script cannot fetch %s', { timeout: TEST_MS_MAX }, async (_what, path, options) => {
+])('its script cannot fetch %s', async (_what, path, options) => {
   expect(await attempt(`return (await fetch(${JSON.stringify(path)}, ${options})).text()`)).toBe(
     'refused: TypeError',
   );
 });
 
-test('it has no cookies, no storage and no service workers', { timeout: TEST_MS_MAX }, async () => {
+test('it has no cookies, no storage and no service workers', async () => {
   expect(await attempt('return document.cookie')).toBe('refused: SecurityError');
   expect(await attempt('return localStorage.length')).toBe('refused: SecurityError');
   expect(await attempt('return indexedDB.open("x").readyState')).toMatch(/^refused: /);
@@ -112,7 +111,7 @@ test('it has no cookies, no storage and no service workers', { timeout: TEST_MS_
   expect(await own.evaluate('navigator.serviceWorker.getRegistrations().then((all) => all.length)')).toBe(0);
 });
 
-test('it can neither frame the console nor read a console window', { timeout: TEST_MS_MAX }, async () => {
+test('it can neither frame the console nor read a console window', async () => {
   const framed = await attempt(`
     const frame = document.createElement('iframe');
     const loaded = new Promise((resolve) => { frame.onload = resolve; });
@@ -129,7 +128,7 @@ test('it can neither frame the console nor read a console window', { timeout: TE
   await popup.close();
 });
 
-test('a form that it sends to the API does nothing', { timeout: TEST_MS_MAX }, async () => {
+test('a form that it sends to the API does nothing', async () => {
   const before = await api<{ data: unknown[] }>('/v1/keys');
   const answered = hostile.waitForResponse((response) => response.url().endsWith('/v1/keys'));
   await attempt(`
@@ -142,9 +141,7 @@ test('a form that it sends to the API does nothing', { timeout: TEST_MS_MAX }, a
   expect(await api('/v1/keys')).toEqual(before);
 });
 
-test('the console runs no script of a computer, and no service worker, even if it is made to ask', {
-  timeout: TEST_MS_MAX,
-}, async () => {
+test('the console runs no script of a computer, and no service worker, even if it is made to ask', async () => {
   const inside = new URL('worker.js', link).pathname;
   const [script, worker] = (await own.evaluate(`(async () => {
     const asMarkup = document.createElement('div');
@@ -158,6 +155,6 @@ test('the console runs no script of a computer, and no service worker, even if i
   expect(worker).toMatch(/^refused: /);
 });
 
-test('leaves the console unchanged', { timeout: TEST_MS_MAX }, async () => {
+test('leaves the console unchanged', async () => {
   await visit(own, stack.url, own.getByTestId('spent-today'));
 });

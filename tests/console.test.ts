@@ -28,7 +28,8 @@ import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
 import { OTHER_HOST, openBrowser, visit } from './__fixtures__/open-browser.ts';
 import { untilBooked } from './__fixtures__/until-booked.ts';
 
-const TEST_MS_MAX = 300_000;
+/** Of tests that load dozens of pages, or run dozens of programs. */
+const LONG_TEST_MS_MAX = 600_000;
 const SHOWN_MS_MAX = 60_000;
 /** Of all that the first page loads, compressed. */
 const FIRST_LOAD_BYTES_MAX = 250 * 1024;
@@ -116,7 +117,7 @@ async function keepScreenshot(of: Page, name: string): Promise<void> {
 
 const shownBy = (tab: Page, testId: string) => tab.getByTestId(testId).filter({ visible: true });
 const textOf = async (tab: Page, testId: string) => (await shownBy(tab, testId).textContent()) ?? '';
-const until = (what: () => unknown) => expect.poll(what, { timeout: SHOWN_MS_MAX });
+const until = (what: () => unknown) => expect.poll(what);
 
 async function api<T>(path: string, body?: unknown, key = stack.key): Promise<T> {
   const answer = await fetch(stack.url + path, {
@@ -150,9 +151,7 @@ test('the page has a nonce of its own in each answer, and its files are compress
   expect((await get('/', { accept: 'application/json' })).status).toBe(404);
 });
 
-test('a sign-in link signs in once, asks before it replaces a session, and leaves no token behind', {
-  timeout: TEST_MS_MAX,
-}, async () => {
+test('a sign-in link signs in once, asks before it replaces a session, and leaves no token behind', async () => {
   const own = await browser.newContext({ viewport: WIDTHS.wide });
   own.setDefaultTimeout(SHOWN_MS_MAX);
   const tab = await own.newPage();
@@ -191,9 +190,7 @@ test('a sign-in link signs in once, asks before it replaces a session, and leave
   await own.close();
 });
 
-test('a sign-in link outlives an edge restart and a refused session', {
-  timeout: TEST_MS_MAX,
-}, async () => {
+test('a sign-in link outlives an edge restart and a refused session', async () => {
   const own = await browser.newContext();
   own.setDefaultTimeout(SHOWN_MS_MAX);
   const tab = await own.newPage();
@@ -215,7 +212,7 @@ test('a sign-in link outlives an edge restart and a refused session', {
   await own.close();
 });
 
-test('on another machine, no page names files of the installation', { timeout: TEST_MS_MAX }, async () => {
+test('on another machine, no page names files of the installation', async () => {
   const { key } = await api<{ key: string }>('/v1/orgs', { name: 'Remote', billing: 'postpaid' });
   const own = await browser.newContext({ viewport: WIDTHS.wide });
   own.setDefaultTimeout(SHOWN_MS_MAX);
@@ -231,7 +228,7 @@ test('on another machine, no page names files of the installation', { timeout: T
   await own.close();
 });
 
-test('the day of Overview and the span of Usage move on', { timeout: TEST_MS_MAX }, async () => {
+test('the day of Overview and the span of Usage move on', async () => {
   const own = await browser.newContext();
   own.setDefaultTimeout(SHOWN_MS_MAX);
   const tab = await own.newPage();
@@ -264,7 +261,7 @@ describe('a key that is limited to one dollar', () => {
   let id: string;
   const costs = new Map<string, string>();
 
-  test('is shown once, is changed, and signs in', { timeout: TEST_MS_MAX }, async () => {
+  test('is shown once, is changed, and signs in', async () => {
     await open('Keys');
     await page.getByRole('button', { name: 'Create a key' }).click();
     await page.getByLabel('Name').fill('a key');
@@ -327,7 +324,7 @@ describe('a key that is limited to one dollar', () => {
     await page.getByText('live', { exact: true }).waitFor();
   });
 
-  test('chats, draws and films, each with its cost', { timeout: TEST_MS_MAX }, async () => {
+  test('chats, draws and films, each with its cost', async () => {
     await open('Playground', member);
     expect(await member.getByRole('tab').count()).toBe(Object.keys(MODEL_TYPES).length);
     await member.getByLabel('Message').fill('What is 6 * 7?');
@@ -346,9 +343,7 @@ describe('a key that is limited to one dollar', () => {
     costs.set('local/video', await textOf(member, 'cost'));
   });
 
-  test('rents a computer, runs a command in a terminal, and sees it on the desktop', {
-    timeout: TEST_MS_MAX,
-  }, async () => {
+  test('rents a computer, runs a command in a terminal, and sees it on the desktop', async () => {
     await open('Computers', member);
     await member.getByRole('button', { name: 'Create a computer' }).click();
     await member.getByLabel('Name', { exact: true }).fill('lab');
@@ -376,7 +371,7 @@ describe('a key that is limited to one dollar', () => {
     await keepScreenshot(member, 'computer-desktop');
   });
 
-  test('stores a file, and copies it to the computer', { timeout: TEST_MS_MAX }, async () => {
+  test('stores a file, and copies it to the computer', async () => {
     await open('Files', member);
     const buffer = Buffer.from('city\nUlm\n');
     await member.setInputFiles('input[type=file]', { name: 'cities.csv', mimeType: 'text/csv', buffer });
@@ -394,7 +389,7 @@ describe('a key that is limited to one dollar', () => {
     await member.getByRole('cell', { name: 'cities.csv' }).waitFor();
   });
 
-  test('is found in Events, Logs and Usage, with the same costs', { timeout: TEST_MS_MAX }, async () => {
+  test('is found in Events, Logs and Usage, with the same costs', async () => {
     await page.getByLabel('Key, computer, or any text').fill(id);
     const passed = page.getByTestId('events');
     for (const type of ['call.completed', 'video.charged', 'computer.created', 'computer.metered'])
@@ -456,9 +451,7 @@ describe('a key that is limited to one dollar', () => {
     expect(download.suggestedFilename()).toBe('usage-by-tag-team.csv');
   });
 
-  test('is refused once revoked, with its session, and the next session sees nothing of it', {
-    timeout: TEST_MS_MAX,
-  }, async () => {
+  test('is refused once revoked, with its session, and the next session sees nothing of it', async () => {
     await open('Logs', member);
     await member.getByRole('region', { name: 'Logs' }).getByRole('link').first().click();
     await member.getByTestId('log-cost').waitFor();
@@ -482,7 +475,7 @@ describe('a key that is limited to one dollar', () => {
   });
 });
 
-test('a call from elsewhere appears by itself', { timeout: TEST_MS_MAX }, async () => {
+test('a call from elsewhere appears by itself', async () => {
   await open('Events');
   await page.getByText('live', { exact: true }).waitFor();
   const calls = page.getByTestId('events').getByText('call.completed');
@@ -497,9 +490,7 @@ test('a call from elsewhere appears by itself', { timeout: TEST_MS_MAX }, async 
   await expect.poll(() => calls.count()).toBe(before + 2);
 });
 
-test('a key that may only call models films, and learns what Events needs', {
-  timeout: TEST_MS_MAX,
-}, async () => {
+test('a key that may only call models films, and learns what Events needs', async () => {
   const { key } = await api<{ key: string }>('/v1/keys', { name: 'models', permissions: ['models:write'] });
   const own = await browser.newContext();
   own.setDefaultTimeout(SHOWN_MS_MAX);
@@ -516,7 +507,7 @@ test('a key that may only call models films, and learns what Events needs', {
   await own.close();
 });
 
-test('a key gives others what its permissions include, and no more', { timeout: TEST_MS_MAX }, async () => {
+test('a key gives others what its permissions include, and no more', async () => {
   const held: Permission[] = ['computers:write', 'keys:write', 'usage:read'];
   const { key } = await api<{ key: string }>('/v1/keys', { name: 'giver', permissions: held });
   const own = await browser.newContext();
@@ -533,7 +524,7 @@ test('a key gives others what its permissions include, and no more', { timeout: 
 });
 
 test('a page shows each new call by itself while 20 a second pass, and its heap does not grow', {
-  timeout: TEST_MS_MAX + LIVE_SECONDS * 1_000,
+  timeout: LONG_TEST_MS_MAX + LIVE_SECONDS * 1_000,
 }, async () => {
   const own = await browser.newContext({ viewport: WIDTHS.wide });
   own.setDefaultTimeout(SHOWN_MS_MAX);
@@ -562,7 +553,7 @@ test('a page shows each new call by itself while 20 a second pass, and its heap 
   await own.close();
 });
 
-test('a chat has images and tools', { timeout: TEST_MS_MAX }, async () => {
+test('a chat has images and tools', async () => {
   await open('Playground');
   await page.setInputFiles('input[type=file]', { name: 'dot.png', mimeType: 'image/png', buffer: DOT_PNG });
   await page.getByRole('switch', { name: 'Tools' }).check({ force: true });
@@ -574,7 +565,7 @@ test('a chat has images and tools', { timeout: TEST_MS_MAX }, async () => {
   await page.locator('[data-role=assistant]').filter({ hasText: 'sunny, 24 degrees' }).waitFor();
 });
 
-test('leaving the playground ends a running call', { timeout: TEST_MS_MAX }, async () => {
+test('leaving the playground ends a running call', async () => {
   const tab = await signedIn();
   await tab.route('**/v1/chat/completions', () => {}); // is never answered
   await open('Playground', tab);
@@ -589,7 +580,7 @@ test('leaving the playground ends a running call', { timeout: TEST_MS_MAX }, asy
 });
 
 test('every other type of model is tried in the playground, and the code of each call runs', {
-  timeout: TEST_MS_MAX,
+  timeout: LONG_TEST_MS_MAX,
 }, async () => {
   await visit(page, stack.url, page.getByTestId('spent-today')); // without the chat of another test
   await open('Playground');
@@ -662,9 +653,7 @@ const MICROPHONE_ON_WINDOW = `
     return microphone;
   };`;
 
-test('the microphone is off once a recording ends or its page is left', {
-  timeout: TEST_MS_MAX,
-}, async () => {
+test('the microphone is off once a recording ends or its page is left', async () => {
   const tab = await signedIn((fresh) => fresh.addInitScript(MICROPHONE_ON_WINDOW));
   const record = async () => {
     await open('Playground', tab);
@@ -697,9 +686,7 @@ test('the microphone is off once a recording ends or its page is left', {
   await tab.context().close();
 });
 
-test('a computer shows its files, metrics, commands, events and ports', {
-  timeout: TEST_MS_MAX,
-}, async () => {
+test('a computer shows its files, metrics, commands, events and ports', async () => {
   const command = String.raw`echo forty > answer.txt; printf 'one\r\n' > crlf.txt; printf 'gr\303\274n caf\351' > latin-1.txt`;
   await api(`/v1/computers/${computer.id}/exec`, { command });
   await open('Computers');
@@ -771,7 +758,7 @@ test('a computer shows its files, metrics, commands, events and ports', {
   await served.close();
 });
 
-test('a computer that cannot be used says why', { timeout: TEST_MS_MAX }, async () => {
+test('a computer that cannot be used says why', async () => {
   for (const [status, title] of [
     ['unreachable', 'The computer cannot be reached'],
     ['creating', 'The computer is being created'],
@@ -786,9 +773,7 @@ test('a computer that cannot be used says why', { timeout: TEST_MS_MAX }, async 
   }
 });
 
-test('a computer shows how far its image pull is, and whether it failed', {
-  timeout: TEST_MS_MAX,
-}, async () => {
+test('a computer shows how far its image pull is, and whether it failed', async () => {
   let percent = 40;
   const creating = () => ({
     ...computer,
@@ -820,9 +805,7 @@ test('a computer shows how far its image pull is, and whether it failed', {
   await page.getByText('There is no such computer').waitFor();
 });
 
-test('a creation whose dialog was closed goes on, and leaves the page as it is', {
-  timeout: TEST_MS_MAX,
-}, async () => {
+test('a creation whose dialog was closed goes on, and leaves the page as it is', async () => {
   const tab = await signedIn();
   await open('Computers', tab);
   const pulled = Promise.withResolvers<void>();
@@ -844,7 +827,7 @@ test('a creation whose dialog was closed goes on, and leaves the page as it is',
   await tab.context().close();
 });
 
-test('a webhook is sent a test event, and its deliveries are listed', { timeout: TEST_MS_MAX }, async () => {
+test('a webhook is sent a test event, and its deliveries are listed', async () => {
   const receiver = createServer((request, answer) => request.resume().on('end', () => answer.end()));
   receiver.listen(0, '127.0.0.1');
   await once(receiver, 'listening');
@@ -861,7 +844,7 @@ test('a webhook is sent a test event, and its deliveries are listed', { timeout:
   receiver.close();
 });
 
-test('logs are not loaded again while older ones are shown', { timeout: TEST_MS_MAX }, async () => {
+test('logs are not loaded again while older ones are shown', async () => {
   const { data } = await api<{ data: LogEntry[] }>('/v1/logs?limit=1');
   const asked: string[] = [];
   await page.route('**/v1/logs?*', (route) => {
@@ -880,7 +863,7 @@ test('logs are not loaded again while older ones are shown', { timeout: TEST_MS_
   await page.unrouteAll();
 });
 
-test('a filter of Logs with a percent sign stays as typed', { timeout: TEST_MS_MAX }, async () => {
+test('a filter of Logs with a percent sign stays as typed', async () => {
   const log = { id: 'req_one', at: new Date(), status: 'ok', kind: 'call', latency_ms: 1, cost: 0 };
   const tab = await signedIn();
   await tab.route('**/v1/logs?*', (route) =>
@@ -897,7 +880,7 @@ test('a filter of Logs with a percent sign stays as typed', { timeout: TEST_MS_M
   await tab.context().close();
 });
 
-test('Files and Billing say when there are more than they show', { timeout: TEST_MS_MAX }, async () => {
+test('Files and Billing say when there are more than they show', async () => {
   const withMore = async (route: Route) => {
     const answer = await route.fetch();
     await route.fulfill({ json: { ...(await answer.json()), has_more: true } });
@@ -910,7 +893,7 @@ test('Files and Billing say when there are more than they show', { timeout: TEST
   await page.unrouteAll();
 });
 
-test('failures are shown, and an unsent message is kept', { timeout: TEST_MS_MAX }, async () => {
+test('failures are shown, and an unsent message is kept', async () => {
   const error = { code: 'service_unavailable', message: 'Nothing works right now.' };
   const failed = page.getByRole('alert').filter({ hasText: error.message });
   await page.route(/\/v1\/(chat\/|webhooks\/|logs\?.*format=csv)/, (route) =>
@@ -934,9 +917,7 @@ test('failures are shown, and an unsent message is kept', { timeout: TEST_MS_MAX
   await page.unrouteAll();
 });
 
-test('an operator creates an org, grants it credits, suspends and restores it', {
-  timeout: TEST_MS_MAX,
-}, async () => {
+test('an operator creates an org, grants it credits, suspends and restores it', async () => {
   await open('Orgs');
   await page.getByRole('button', { name: 'Create an org' }).click();
   await page.getByLabel('Name').fill('Acme');
@@ -968,9 +949,7 @@ test('an operator creates an org, grants it credits, suspends and restores it', 
   }
 });
 
-test('credits whose answer is lost are granted once when they are sent again', {
-  timeout: TEST_MS_MAX,
-}, async () => {
+test('credits whose answer is lost are granted once when they are sent again', async () => {
   const reason = 'the answer is lost';
   const granted = async () => {
     await untilBooked(stack.url, stack.key);
@@ -1006,9 +985,7 @@ test('credits whose answer is lost are granted once when they are sent again', {
   await tab.context().close();
 });
 
-test('an operator sets the key of a maker, which makes its models available, and removes it', {
-  timeout: TEST_MS_MAX,
-}, async () => {
+test('an operator sets the key of a maker, which makes its models available, and removes it', async () => {
   const isAvailable = async () => {
     const { data } = await api<{ data: ModelObject[] }>('/v1/models');
     return data.some(({ owned_by, available }) => owned_by === 'mistral' && available);
@@ -1050,7 +1027,7 @@ const PAGES = [
 ];
 
 test('axe finds no fault in any page in either theme, or in a dialog', {
-  timeout: TEST_MS_MAX,
+  timeout: LONG_TEST_MS_MAX,
 }, async () => {
   const addresses = (await page.evaluate(
     `[...document.querySelectorAll('nav a')].map((a) => [a.innerText, a.getAttribute('href')])`,
@@ -1111,9 +1088,7 @@ test('nothing that the console does is refused by its policy, and no page throws
   expect(errors).toEqual([]);
 });
 
-test('a failed sign-out says so, and one with an old token gets a new one', {
-  timeout: TEST_MS_MAX,
-}, async () => {
+test('a failed sign-out says so, and one with an old token gets a new one', async () => {
   const tab = await signedIn();
   const signOut = () => tab.getByRole('button', { name: 'Sign out' }).click();
   const error = { code: 'service_unavailable', message: 'Not now.' };
@@ -1134,7 +1109,7 @@ test('a failed sign-out says so, and one with an old token gets a new one', {
   await tab.context().close();
 });
 
-test('a file that was uploaded may be chosen again', { timeout: TEST_MS_MAX }, async () => {
+test('a file that was uploaded may be chosen again', async () => {
   const tab = await signedIn();
   await open('Files', tab);
   const input = tab.locator('input[type=file]');
@@ -1147,9 +1122,7 @@ test('a file that was uploaded may be chosen again', { timeout: TEST_MS_MAX }, a
   await tab.context().close();
 });
 
-test('a tab goes on when another one signs in, and shows the org of its key', {
-  timeout: TEST_MS_MAX,
-}, async () => {
+test('a tab goes on when another one signs in, and shows the org of its key', async () => {
   const tab = await signedIn();
   const signInElsewhere = (key: string) =>
     tab.context().request.post(`${stack.url}/v1/session`, { headers: { authorization: `Bearer ${key}` } });
@@ -1165,7 +1138,7 @@ test('a tab goes on when another one signs in, and shows the org of its key', {
   await tab.context().close();
 });
 
-test('signing out ends the session', { timeout: TEST_MS_MAX }, async () => {
+test('signing out ends the session', async () => {
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: 'Sign in to Switchyard' }).waitFor();
   await visit(page, stack.url, page.getByRole('heading', { name: 'Sign in to Switchyard' }));

@@ -24,8 +24,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { connectAs, serversOf } from './__fixtures__/nats-users.ts';
 
 const ORG = 'org_default';
-const SEEN_WITHIN_MS = 30_000;
-const COMMAND_MS_MAX = 30_000;
+const SEEN_WITHIN_MS = 60_000;
+const COMMAND_MS_MAX = 120_000;
 const ALWAYS_REFUSED = 'forbidden.subject';
 let stack: TestStack;
 let operator: Bus;
@@ -39,7 +39,7 @@ beforeAll(async () => {
   operator = await connectBus({ url: stack.natsUrl, service: 'test', logger });
   ({ nc: agent, user: host } = await connectAs(stack, 'computer-agent'));
   ({ nc: edge } = await connectAs(stack, 'edge'));
-}, 300_000);
+});
 afterAll(async () => {
   await Promise.all([agent, edge].map((nc) => nc?.close()));
   await operator?.close();
@@ -236,7 +236,7 @@ describe('the credential of a computer host', () => {
       return data.map(({ computer_id }) => computer_id);
     };
     // Control decides in order, so the forged one was refused when the other is there.
-    await expect.poll(charged, { timeout: SEEN_WITHIN_MS }).toContain(own.data.computer_id);
+    await expect.poll(charged).toContain(own.data.computer_id);
     expect(await charged()).not.toContain(forged.data.computer_id);
   });
 
@@ -260,7 +260,7 @@ describe('the credential of a computer host', () => {
         stored = (await operator.jsm.streams.getMessage('KV_keys', query))?.seq ?? 0;
         return stored;
       };
-      await expect.poll(last, { timeout: SEEN_WITHIN_MS }).toBeGreaterThan(before);
+      await expect.poll(last).toBeGreaterThan(before);
       const headers = { authorization: `Bearer ${secret}` };
       expect((await fetch(`${stack.url}/v1/usage`, { headers })).status).toBe(401);
     }
@@ -318,7 +318,7 @@ describe('the credential of an edge', () => {
     edge.publish('$JS.API.DIRECT.GET.KV_spent-tokens.$KV.spent-tokens.forged', '', { reply });
     const stored = async () =>
       (await operator.jsm.streams.getMessage('EVENTS', { last_by_subj: reply }))?.json<{ id: string }>().id;
-    await expect.poll(stored, { timeout: SEEN_WITHIN_MS }).toBe(id);
+    await expect.poll(stored).toBe(id);
     // Billing reads in order: when it has booked a credit that was granted later, it has seen the forged one.
     const granted = makeEvent({ ...forged, name: 'credit.granted', id: 'crd_true', time: new Date() });
     await publishEvent(operator, { ...granted, data: { ...forged.data, credit_id: 'crd_true' } });
@@ -327,7 +327,7 @@ describe('the credential of an edge', () => {
       const response = await fetch(`${stack.url}/v1/credits`, { headers });
       return ((await response.json()) as { data: { id: string }[] }).data.map((credit) => credit.id);
     };
-    await expect.poll(credits, { timeout: SEEN_WITHIN_MS }).toEqual(['crd_true']);
+    await expect.poll(credits).toEqual(['crd_true']);
   });
 });
 

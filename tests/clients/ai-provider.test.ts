@@ -484,7 +484,7 @@ describe('decide', () => {
 });
 
 describe.skipIf(!withVideo)('generateVideo', () => {
-  const poll = { intervalMs: 200, timeoutMs: 60_000 };
+  const poll = { intervalMs: 200, timeoutMs: 240_000 };
 
   it('waits for the job and gives its MP4, of the size and length asked for, with sound', async () => {
     const { video, providerMetadata } = await generateVideo({
@@ -518,7 +518,7 @@ describe.skipIf(!withVideo)('generateVideo', () => {
       duration: 1,
       resolution: '320x240',
       webhook: async () => ({ url: hook.url, received: hook.received }),
-      poll: { timeoutMs: 60_000 },
+      poll: { timeoutMs: poll.timeoutMs },
     });
     expect(warnings).toEqual([]);
     expect(video.uint8Array.length).toBeGreaterThan(1_000);

@@ -105,7 +105,7 @@ function bodyOf(
 async function bookedFor(requestId: string | null | undefined): Promise<bigint[]> {
   const init = { headers: { authorization: `Bearer ${clientStack.key}` } };
   const line = async () => (await fetch(`${clientStack.baseURL}/logs/${requestId}`, init)).json();
-  await expect.poll(line, { timeout: 30_000 }).toMatchObject({ dialect: 'messages', path: '/v1/messages' });
+  await expect.poll(line).toMatchObject({ dialect: 'messages', path: '/v1/messages' });
   const rows = mongo
     .db()
     .collection('ledger')

@@ -78,15 +78,11 @@ describe('the guide', () => {
     expect(missing).toEqual([]);
   });
 
-  test.each(sections.map((section) => [section.title, section] as const))(
-    '%s',
-    async (_title, section) => {
-      if (needsComputers(section) && !withComputers) return;
-      const { code, said } = await run(section);
-      expect(code, said).toBe(0);
-    },
-    300_000,
-  );
+  test.each(sections.map((section) => [section.title, section] as const))('%s', async (_title, section) => {
+    if (needsComputers(section) && !withComputers) return;
+    const { code, said } = await run(section);
+    expect(code, said).toBe(0);
+  });
 
   test('leaves a picture, a video and sound behind', async () => {
     const made = (name: string) => readFile(join(folder, name));

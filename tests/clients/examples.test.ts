@@ -11,7 +11,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 const EXAMPLES = resolve(import.meta.dirname, '../../examples');
 const EVENTS = resolve(import.meta.dirname, '../../infra/local/src/events-tail.ts');
 const RUN_TIMEOUT_MS = 280_000;
-const TEST_MS_MAX = 300_000;
 /** A line of the tour's bill for each type of model: the model, its cost, and what was counted. */
 const BILLED = [
   /local\/chat .*output tokens/,
@@ -64,7 +63,7 @@ function runWith(env: NodeJS.ProcessEnv, file: string): Promise<Ran> {
   });
 }
 
-describe('the tour', { timeout: TEST_MS_MAX }, () => {
+describe('the tour', () => {
   it('ends with a bill that agrees to the nano-dollar', async () => {
     const { code, said } = await run('tour.ts');
     expect(said).toContain('6 * 7 = 42');
@@ -93,7 +92,7 @@ describe('the tour', { timeout: TEST_MS_MAX }, () => {
   });
 });
 
-describe('the examples', { timeout: TEST_MS_MAX }, () => {
+describe('the examples', () => {
   const expected: Record<string, RegExp> = {
     'chat.ts': /6 \* 7 = 42.*local\/chat, \d+ tokens, \$0\.0000/s,
     'chat-stream.ts': /1, 2, 3, .*20.*local\/chat, \d+ tokens, \$0\.0000/s,

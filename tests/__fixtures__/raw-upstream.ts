@@ -1,5 +1,5 @@
-// Upstreams that misbehave below the reach of an HTTP server: sockets that a script writes to byte by byte, a port
-// without a listener, an unknown host name, a TLS server without a certificate.
+// Upstreams that misbehave below the reach of an HTTP server: sockets that a script writes to byte by byte, an unknown
+// host name, a TLS server without a certificate.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
@@ -90,15 +90,6 @@ export async function startSilence(): Promise<{ url: string; close(): void }> {
       server.close();
     },
   };
-}
-
-/** An address whose port was just free, and is again. */
-export async function refusingUrl(): Promise<string> {
-  const server = createServer();
-  const port = await listen(server);
-  server.close();
-  await once(server, 'close');
-  return `http://127.0.0.1:${port}/v1`;
 }
 
 /** RFC 2606 reserves this name. */

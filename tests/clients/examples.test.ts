@@ -2,7 +2,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile, rm } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { docker, startStack, type TestStack, temporaryFolder } from '@switchyard/testing';
@@ -173,7 +173,7 @@ describe('the examples', () => {
 
 /** Passes everything on, and adds a nano-dollar to every row of Usage. */
 async function startCrookedProxy(): Promise<Server> {
-  const server = createServer(async (request, response) => {
+  const pass = async (request: IncomingMessage, response: ServerResponse) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const { authorization = '', 'content-type': contentType } = request.headers;
@@ -192,7 +192,11 @@ async function startCrookedProxy(): Promise<Server> {
       ...(cost === null ? {} : { 'x-service-cost': cost }),
     });
     response.end(isUsage ? JSON.stringify(oneNanoMore(JSON.parse(body.toString()))) : body);
-  });
+  };
+  // An exchange that either side breaks off is none of the test's.
+  const server = createServer(
+    (request, response) => void pass(request, response).catch(() => response.destroy()),
+  );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return server;

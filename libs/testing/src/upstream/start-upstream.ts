@@ -52,7 +52,8 @@ export async function startUpstream(): Promise<Upstream> {
   const closing = new AbortController();
 
   const server = createServer(async (incoming, response) => {
-    const request = await readRequest(incoming, response);
+    const request = await readRequest(incoming, response).catch(() => null);
+    if (request === null) return; // the client went away while it sent its body
     requests.push(request);
     arrivals.emit('request');
     try {

@@ -6,6 +6,10 @@ import { bold, dim, heading, line } from './terminal.ts';
 import { useComputer } from './tour-computer.ts';
 import { visitModels } from './tour-models.ts';
 
+/** How long the tour waits for its bill: the minute of a computer is booked a little after its last answer. */
+const BOOKED_MS_MAX = 60_000;
+const BOOKED_RETRY_MS = 500;
+
 const { api: owner } = switchyard();
 const tourKey = await dataOf(
   owner.POST('/v1/keys', {
@@ -36,9 +40,10 @@ async function listModels(): Promise<void> {
 /** Whether Usage, Logs and the costs in the answers have the same sum, to the nano-dollar. */
 async function bill(costs: readonly number[], computerCost: number): Promise<boolean> {
   heading('The bill', `GET ${url}/v1/usage and /v1/logs, for the tour’s own key`);
+  const answered = costs.reduce((sum, cost) => sum + nanos(cost), nanos(computerCost));
+  const logs = await bookedLogs(answered);
   const usage = await dataOf(sy.api.GET('/v1/usage', { params: { query: { group_by: 'key' } } }));
-  const logs = await dataOf(sy.api.GET('/v1/logs', { params: { query: { key: tourKey.id } } }));
-  const charged = logs.data.filter(({ cost }) => cost > 0);
+  const charged = logs.filter(({ cost }) => cost > 0);
   for (const { kind, model, quantities, cost } of charged.toReversed()) {
     const used = Object.entries(quantities).map(([unit, count]) => `${count} ${unit.replaceAll('_', ' ')}`);
     line(
@@ -47,8 +52,8 @@ async function bill(costs: readonly number[], computerCost: number): Promise<boo
   }
   const figures = {
     'the bill, from Usage': nanos(usage.data.find(({ group }) => group === tourKey.id)?.cost ?? 0),
-    'its lines, from Logs': logs.data.reduce((sum, { cost }) => sum + nanos(cost), 0n),
-    'costs in the answers': costs.reduce((sum, cost) => sum + nanos(cost), nanos(computerCost)),
+    'its lines, from Logs': sumOf(logs),
+    'costs in the answers': answered,
   };
   console.log();
   for (const [name, figure] of Object.entries(figures))
@@ -56,6 +61,20 @@ async function bill(costs: readonly number[], computerCost: number): Promise<boo
   const right = new Set(Object.values(figures)).size === 1;
   console.log(right ? '\n  They agree to the nano-dollar.\n' : '\n  THEY DO NOT AGREE.\n');
   return right;
+}
+
+/** The lines of Logs, once they cost what the answers said, or after `BOOKED_MS_MAX`. */
+async function bookedLogs(answered: bigint) {
+  const until = Date.now() + BOOKED_MS_MAX;
+  for (;;) {
+    const { data } = await dataOf(sy.api.GET('/v1/logs', { params: { query: { key: tourKey.id } } }));
+    if (sumOf(data) >= answered || Date.now() > until) return data;
+    await new Promise((resolve) => setTimeout(resolve, BOOKED_RETRY_MS));
+  }
+}
+
+function sumOf(lines: readonly { cost: number }[]): bigint {
+  return lines.reduce((sum, { cost }) => sum + nanos(cost), 0n);
 }
 
 /** Whole nano-dollars, because sums of floats are not exact. Amounts in JSON have at most 9 decimals. */

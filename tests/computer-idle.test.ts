@@ -5,9 +5,9 @@ import { startStack, type TestStack } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SET_UP_MS_MAX, untilComputers } from './__fixtures__/first-computer.ts';
 
-/** 15 s: longer than the time from a computer’s creation to its first use, also on a busy machine. */
-const IDLE_MINUTES = 0.25;
-const IDLE_STOP_MS_MAX = 90_000;
+/** 30 s: longer than the time from a computer’s creation to its first use, also on a busy machine. */
+const IDLE_MINUTES = 0.5;
+const IDLE_STOP_MS_MAX = 120_000;
 /** Longer than the test. */
 const SLEEP = { command: 'echo on; sleep 600', timeout: 900 };
 const PORT = 3000;

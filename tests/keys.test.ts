@@ -19,7 +19,7 @@ beforeAll(async () => {
   upstream = await startUpstream();
   const models = [
     chatModel('acme/plain', upstream.url, 'plain'),
-    chatModel('acme/drips', upstream.url, 'drips+gap-20+megabytes-64'),
+    chatModel('acme/drips', upstream.url, 'drips+gap-60+megabytes-64'), // a minute
   ];
   stack = await startStack({
     env: {
@@ -36,7 +36,7 @@ afterAll(async () => {
 beforeEach(untilMidnightIsFar);
 
 /** Long enough to open a stream with the key on a busy machine. */
-const KEY_LIFE_MS = 10_000;
+const KEY_LIFE_MS = 20_000;
 
 const messages = [{ role: 'user', content: 'Hello!' }];
 

@@ -120,7 +120,7 @@ test('an edge that is killed in the middle leaves a key that is never run again,
     ({ gone }) => new Promise<void>((resolve) => gone.addEventListener('abort', () => resolve())),
   );
   const asked = post(key, '/v1/chat/completions', chat('acme/held')).catch(() => null);
-  await upstream.request('held');
+  const id = String((await upstream.request('held')).headers['x-request-id']);
   const { back } = await stack.kill9('edge');
   expect(await asked).toBeNull();
   await back;
@@ -130,6 +130,7 @@ test('an edge that is killed in the middle leaves a key that is never run again,
     expect(codeOf(repeat)).toBe('idempotency_in_use');
   }
   expect(upstream.requests.filter(({ model }) => model === 'held')).toHaveLength(1);
+  await expect.poll(() => get(`/v1/logs/${id}`)).toMatchObject({ status: 'voided', cost: 0 });
   expect(await chargedCalls('acme/held')).toEqual([]);
 });
 

@@ -20,8 +20,8 @@ let receiver: Server;
 let port: number;
 const received: { headers: Record<string, string>; body: string }[] = [];
 
+beforeAll(untilMidnightIsFar);
 beforeAll(async () => {
-  await untilMidnightIsFar();
   receiver = createServer((request, response) => {
     request
       .setEncoding('utf8')

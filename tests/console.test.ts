@@ -419,7 +419,7 @@ describe('a key that is limited to one dollar', () => {
     await page.getByLabel('Request id', { exact: true }).fill(log.split('/').at(-1) ?? '');
     await until(() => logs.getByRole('link').count()).toBe(1);
     await page.getByRole('button', { name: 'Clear the filters' }).click();
-    expect(page.url()).toBe(`${stack.url}/console/logs`);
+    await page.waitForURL(`${stack.url}/console/logs`);
     await visit(page, address, chat); // as someone with whom it was shared
     expect(await page.getByLabel('From', { exact: true }).inputValue()).toBe('2026-01-01T00:00');
     expect(await page.getByLabel('Key', { exact: true }).inputValue()).toBe(id);

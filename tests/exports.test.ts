@@ -19,8 +19,8 @@ let stack: TestStack;
 let a: Exporter;
 let b: Exporter;
 
+beforeAll(untilMidnightIsFar);
 beforeAll(async () => {
-  await untilMidnightIsFar();
   stack = await startStack();
   [a, b] = await Promise.all([makeExporter('alpha'), makeExporter('beta')]);
 });

@@ -96,8 +96,11 @@ async function keyOf(org: string, permissions: readonly Permission[] = ALL_PERMI
     expires_at: null,
     secrets: [{ hash: hash('sha256', secret), until: null }],
   });
-  const status = async () => (await call('GET', '/models', undefined, secret)).status;
-  await expect.poll(status).not.toBe(401);
+  const isKnown = async () => {
+    const { status, body } = await call('GET', '/models', undefined, secret);
+    return status === 200 || body.error.code === 'permission_denied';
+  };
+  await expect.poll(isKnown).toBe(true);
   return secret;
 }
 

@@ -31,6 +31,8 @@ import { untilBooked } from './__fixtures__/until-booked.ts';
 /** Of tests that load dozens of pages, or run dozens of programs. */
 const LONG_TEST_MS_MAX = 600_000;
 const SHOWN_MS_MAX = 60_000;
+/** A computer is charged when its minute ends. */
+const METERED_MS_MAX = 60_000 + SHOWN_MS_MAX;
 /** Of all that the first page loads, compressed. */
 const FIRST_LOAD_BYTES_MAX = 250 * 1024;
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -393,7 +395,7 @@ describe('a key that is limited to one dollar', () => {
     await page.getByLabel('Key, computer, or any text').fill(id);
     const passed = page.getByTestId('events');
     for (const type of ['call.completed', 'video.charged', 'computer.created', 'computer.metered'])
-      await passed.getByText(type, { exact: true }).first().waitFor();
+      await passed.getByText(type, { exact: true }).first().waitFor({ timeout: METERED_MS_MAX });
     await open('Logs');
     const filtered = page.waitForResponse(/\/v1\/logs\?.*tag=team/);
     await page.getByLabel('Key', { exact: true }).fill(id);

@@ -64,6 +64,7 @@ export async function callAtRate(
     while (calls.length < due) calls.push(call());
     await new Promise((resolve) => setTimeout(resolve, STEP_MS));
   }
+  while (calls.length < Math.round(seconds * perSecond)) calls.push(call()); // due in the last step
   const sendingSeconds = (performance.now() - startedAt) / 1_000;
   await Promise.all(calls);
   const allSeconds = (performance.now() - startedAt) / 1_000;

@@ -47,5 +47,6 @@ export {
 export type { OutgoingCall, ReplySink } from './outgoing-call.ts';
 export { ADOPT_MS, adoptOrphans, appendWhole, type OwnFile, ownFile } from './own-file.ts';
 export { readEvent } from './read-event.ts';
+export { REFUSED_ROWS_PER_KEY_PER_MINUTE_MAX } from './refused-rows.ts';
 export { openReply, type Reply } from './reply.ts';
 export { unbookedShare } from './unbooked-share.ts';

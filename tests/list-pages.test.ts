@@ -6,6 +6,7 @@ import type { List } from '@switchyard/contracts';
 import { startStack, type TestStack } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { callAs } from './__fixtures__/tenants.ts';
+import { untilBooked } from './__fixtures__/until-booked.ts';
 
 interface Operation {
   readonly operationId: string;
@@ -20,8 +21,8 @@ type Page = List<unknown>;
 const OF_COMPUTERS = ['listComputers', 'listExecs'];
 /** There is one for each month. */
 const STATEMENTS = 'listStatements';
-const BOOKED_MS_MAX = 60_000;
-const WALK_MS_MAX = 60_000;
+const MADE = { status: 'completed' };
+const MADE_MS_MAX = 60_000;
 const MONTH_LENGTH = 'yyyy-mm'.length;
 const TWO = ['first', 'second'];
 
@@ -55,21 +56,17 @@ beforeAll(async () => {
   const [webhook = ''] = webhooks;
   for (const _ of TWO) await post(`/v1/webhooks/${webhook}/test`);
   for (const id of videos)
-    await until(async () => (await get<{ status: string }>(`/v1/videos/${id}`)).status, 'completed');
-  await until(async () => (await get<Page>('/v1/logs')).data.length, 2 * TWO.length);
+    await vi.waitFor(async () => expect(await get(`/v1/videos/${id}`)).toMatchObject(MADE), MADE_MS_MAX);
+  await untilBooked(stack.url, stack.key);
   const month = new Date().toISOString().slice(0, MONTH_LENGTH);
   const line = await bookedLine(month);
   paths = { listWebhookDeliveries: { id: webhook }, listStatementEvents: { month, line } };
-}, 180_000);
+});
 afterAll(async () => {
   await stack?.stop();
   receiver?.closeAllConnections();
   receiver?.close();
 });
-
-function until<T>(look: () => Promise<T>, wanted: T): Promise<void> {
-  return vi.waitFor(async () => expect(await look()).toBe(wanted), { timeout: BOOKED_MS_MAX });
-}
 
 async function storeFile(content: string): Promise<void> {
   const body = new FormData();
@@ -78,20 +75,15 @@ async function storeFile(content: string): Promise<void> {
   expect((await fetch(`${stack.url}/v1/files`, { method: 'POST', headers, body })).status).toBe(201);
 }
 
-/** Resolves with the line of the statement that has both embeddings. */
+/** The line of the statement that has both embeddings. */
 async function bookedLine(month: string): Promise<string> {
   interface Statement {
     readonly lines: readonly { readonly id: string; readonly model: string | null; readonly calls: number }[];
   }
-  let id = '';
-  const isBooked = async () => {
-    const { lines } = await get<Statement>(`/v1/statements/${month}`);
-    const line = lines.find(({ model }) => model === 'local/embed');
-    id = line?.id ?? '';
-    return line?.calls;
-  };
-  await until(isBooked, TWO.length);
-  return id;
+  const { lines } = await get<Statement>(`/v1/statements/${month}`);
+  const line = lines.find(({ model }) => model === 'local/embed');
+  expect(line?.calls).toBe(TWO.length);
+  return line?.id ?? '';
 }
 
 /** Every list but those of computers: its name, and its path with `after`, `limit` and `cursor`. */
@@ -127,19 +119,15 @@ async function walk(path: string, name: string): Promise<(string | null)[]> {
   }
 }
 
-test(
-  'every list gives the same by `after` or `cursor` as when it is read whole',
-  async () => {
-    const found = await lists();
-    expect(found.length).toBeGreaterThanOrEqual(13);
-    for (const { name, path } of found) {
-      const whole = await get<Page>(`${path}?limit=1000`);
-      expect(whole.data.length, name).toBeGreaterThanOrEqual(name === STATEMENTS ? 1 : 2);
-      const ids = await walk(path, name);
-      expect(new Set(ids).size, name).toBe(whole.data.length);
-      expect([ids.at(0) ?? null, ids.at(-1) ?? null], name).toEqual([whole.first_id, whole.last_id]);
-      expect([whole.has_more, whole.next_cursor], name).toEqual([false, null]);
-    }
-  },
-  WALK_MS_MAX,
-);
+test('every list gives the same by `after` or `cursor` as when it is read whole', async () => {
+  const found = await lists();
+  expect(found.length).toBeGreaterThanOrEqual(13);
+  for (const { name, path } of found) {
+    const whole = await get<Page>(`${path}?limit=1000`);
+    expect(whole.data.length, name).toBeGreaterThanOrEqual(name === STATEMENTS ? 1 : 2);
+    const ids = await walk(path, name);
+    expect(new Set(ids).size, name).toBe(whole.data.length);
+    expect([ids.at(0) ?? null, ids.at(-1) ?? null], name).toEqual([whole.first_id, whole.last_id]);
+    expect([whole.has_more, whole.next_cursor], name).toEqual([false, null]);
+  }
+});

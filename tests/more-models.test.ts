@@ -221,12 +221,14 @@ describe('speech', () => {
     expect(response.headers.get('content-type')).toBe('audio/ogg');
     expect(response.headers.get('x-service-cost')).toBe('0.00006'); // 4 characters
     expect(Buffer.from(await response.arrayBuffer())).toEqual(Buffer.concat([FIRST_SOUND, REST_OF_SOUND]));
-    expect(await logOf(response)).toMatchObject({
-      status: 'ok',
-      cost: 0.00006,
-      quantities: { characters: 4 },
-      type: 'speech',
-    });
+    await expect
+      .poll(() => logOf(response))
+      .toMatchObject({
+        status: 'ok',
+        cost: 0.00006,
+        quantities: { characters: 4 },
+        type: 'speech',
+      });
   });
 
   test('streams: its beginning arrives, with the cost, before the maker has sent the end', async () => {

@@ -9,6 +9,7 @@ import {
   writeTestCatalog,
 } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { untilBooked } from './__fixtures__/until-booked.ts';
 
 let upstream: Upstream;
 let stack: TestStack;
@@ -33,6 +34,7 @@ beforeAll(async () => {
     const { usage } = (await response.json()) as { usage: { cost: number } };
     calls.push({ id: response.headers.get('x-request-id') ?? '', cost: usage.cost });
   }
+  await untilBooked(stack.url, stack.key);
 });
 afterAll(async () => {
   await stack?.stop();
@@ -113,6 +115,7 @@ test('a refund under an Idempotency-Key is made once, never over the charge, and
   const both = await get('/v1/refunds', { method: 'POST', body: { reason: 'x' } });
   expect(both.status).toBe(400);
   const left = sum(calls.slice(1).map(({ cost }) => cost));
+  await untilBooked(stack.url, stack.key);
   expect(nanos((await json('/v1/usage')).total.cost)).toBe(left);
   expect((await json(`/v1/logs?request_id=${call?.id}`)).data).toHaveLength(2);
   const after = await json<Statement>(`/v1/statements/${month}`);
@@ -176,12 +179,14 @@ test('tags divide the bill exactly; Logs and events carry them, the client’s r
   const other = await costOf(await ask({ 'x-service-tags': 'team=ads' }));
   const refunded = await costOf(await ask({ 'x-service-tags': 'team=ads' }));
   const body = { request_id: refunded.id, reason: 'of no use' };
+  await untilBooked(stack.url, stack.key);
   expect((await get('/v1/refunds', { method: 'POST', body })).status).toBe(201);
   const refused = await ask({ 'x-service-tags': 'team=search' }, 'acme/none');
   expect(refused.status).toBe(404);
   const invalid = await ask({ 'x-service-tags': 'team' });
   expect(await invalid.json()).toMatchObject({ error: { code: 'invalid_request', param: 'X-Service-Tags' } });
 
+  await untilBooked(stack.url, stack.key);
   const byTeam = await json('/v1/usage?group_by=tag:team');
   const rows = new Map(byTeam.data.map(({ group, cost }) => [group, nanos(cost)]));
   expect(rows.get('search')).toBe(nanos(tagged.cost));
@@ -189,7 +194,9 @@ test('tags divide the bill exactly; Logs and events carry them, the client’s r
   expect([...rows.keys()]).toHaveLength(3);
   expect(sum(byTeam.data.map(({ cost }) => cost))).toBe(nanos((await json('/v1/usage')).total.cost));
 
-  const found = (await json('/v1/logs?tag=team:search')).data;
+  const ofSearch = async () => (await json('/v1/logs?tag=team:search')).data;
+  await expect.poll(ofSearch).toHaveLength(2); // refused calls are booked apart
+  const found = await ofSearch();
   expect(found.map(({ id }) => id)).toEqual([refused.headers.get('x-request-id'), tagged.id]);
   expect(found[1]).toMatchObject({
     ...{ tags: { team: 'search', user: '42' }, client_request_id: 'mine-1', traceparent },

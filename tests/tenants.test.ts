@@ -20,6 +20,7 @@ import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
 import { callAs, makeKey, makeOrg } from './__fixtures__/tenants.ts';
+import { untilBooked } from './__fixtures__/until-booked.ts';
 
 const withComputers = (await docker()) !== undefined;
 let stack: TestStack;
@@ -67,7 +68,7 @@ test('a prepaid org spends the credits that its operator grants, gets refunds, a
     ]);
   }
   await api(stack.key, 'POST', `/v1/orgs/${org.id}/credits`, { amount: 0.5, reason: 'payment' });
-  expect(await balance()).toBe(1.5);
+  await expect.poll(balance).toBe(1.5);
   const chat = { model: 'local/chat', messages: [{ role: 'user', content: 'Hello!' }] };
   const answer = await fetch(`${stack.url}/v1/chat/completions`, {
     method: 'POST',
@@ -81,7 +82,7 @@ test('a prepaid org spends the credits that its operator grants, gets refunds, a
   const request_id = answer.headers.get('x-request-id');
   const refund = { request_id, reason: 'of no use' };
   await api(stack.key, 'POST', `/v1/orgs/${org.id}/refunds`, refund);
-  expect(await balance()).toBe(1.5);
+  await expect.poll(balance).toBe(1.5);
 });
 
 test('the operator reads the account and the usage of an org, as its own keys do', async () => {
@@ -89,6 +90,7 @@ test('the operator reads the account and the usage of an org, as its own keys do
     ...{ name: 'G', billing: 'prepaid', credits: 1 },
   });
   await api(org.key, 'POST', '/v1/embeddings', { model: 'local/embed', input: 'rain' });
+  await untilBooked(stack.url, org.key);
   const range = `from=${new Date(Date.now() - 3_600_000).toISOString()}&group_by=model`;
   const [account, usage] = [`/v1/orgs/${org.id}/account`, `/v1/orgs/${org.id}/usage?${range}`];
   const seen = await api<AccountObject>(stack.key, 'GET', account);

@@ -54,4 +54,4 @@ test('kills of billing lose no alert and double none', async () => {
   const expected = ids.flatMap((id) => [50, 80, 100].map((at) => `${id}:month:${month}:${at}`));
   const published = (await publishedAlerts(client.bus, ORG)).map((alert) => alert.id);
   expect(published.toSorted()).toEqual(expected.toSorted());
-}, 300_000);
+});

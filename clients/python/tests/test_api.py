@@ -113,10 +113,11 @@ def test_waits_for_the_first_request_under_its_key_and_spends_no_retries_on_it()
     assert len(set(keys)) == 1 and len(keys) == 8
 
 
-def test_waits_for_the_first_request_no_longer_than_its_own_timeout() -> None:
-    running = refusal("idempotency_in_use", 409, x_should_retry="true", retry_after="1")
+def test_waits_for_the_first_request_no_longer_than_its_own_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    running = refusal("idempotency_in_use", 409, x_should_retry="true", retry_after="0")
+    monkeypatch.setattr("switchyard.retries.monotonic", iter([0.0, 59.0, 61.0]).__next__)
     with failing_server(running, running, OK) as (client, keys):
-        client.http.timeout = httpx2.Timeout(0.9)
+        client.http.timeout = httpx2.Timeout(60)
         with pytest.raises(SwitchyardError, match="409"):
             client.api.create_computer_link("cmp_1", {})
     assert len(keys) == 2

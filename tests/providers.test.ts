@@ -21,8 +21,8 @@ import { rawMessages } from './__fixtures__/raw-messages.ts';
 
 const FIXTURES = join(import.meta.dirname, '../services/model-router/src/makers/anthropic/__fixtures__');
 const OF_ENVIRONMENT = 'key-of-the-environment-0001';
-const SEEN_WITHIN_MS = 30_000;
-const START_MS_MAX = 300_000;
+/** The stack is started twice. */
+const TEST_MS_MAX = 600_000;
 
 let upstream: Upstream;
 let dataFolder: string;
@@ -58,7 +58,7 @@ beforeAll(async () => {
   catalog = await writeTestCatalog({ url: upstream.url, models });
   dataFolder = await temporaryFolder('providers');
   stack = await start();
-}, START_MS_MAX);
+});
 afterAll(async () => {
   await stack?.stop();
   await upstream?.close();
@@ -114,7 +114,7 @@ async function expectCallsWith(key: string): Promise<void> {
     await chat('acme/chat');
     return keySeen('chat');
   };
-  await expect.poll(seen, { timeout: SEEN_WITHIN_MS }).toBe(key);
+  await expect.poll(seen).toBe(key);
 }
 
 test('a key that is set replaces that of the environment without a restart; its removal brings that one back', async () => {
@@ -147,10 +147,10 @@ test('a maker without a key in the environment serves once one is set, and not a
   });
   await setKey('anthropic', 'sk-ant-set-by-the-api');
   const status = async () => (await chat('acme/claude')).status;
-  await expect.poll(status, { timeout: SEEN_WITHIN_MS }).toBe(200);
+  await expect.poll(status).toBe(200);
   expect(keySeen('claude')).toBe('sk-ant-set-by-the-api');
   await api('DELETE', '/providers/anthropic');
-  await expect.poll(status, { timeout: SEEN_WITHIN_MS }).toBe(503);
+  await expect.poll(status).toBe(503);
 });
 
 test('the video-worker uses it too', async () => {
@@ -164,7 +164,7 @@ test('the video-worker uses it too', async () => {
     expect(made.status).toBe(202);
     return (await upstream.request('film')).headers.authorization;
   };
-  await expect.poll(seen, { timeout: SEEN_WITHIN_MS }).toBe('Bearer key-for-the-videos-0003');
+  await expect.poll(seen).toBe('Bearer key-for-the-videos-0003');
 });
 
 test('no answer shows a key, and none of a short one', async () => {
@@ -255,17 +255,13 @@ test(
     expect(await provider('acme')).toMatchObject({ has_key: true, last4: '0006', unusable_reason: null });
     await expectCallsWith('key-under-the-first-secret-0006');
   },
-  START_MS_MAX,
+  TEST_MS_MAX,
 );
 
-test(
-  'with its secret lost, removed keys can be set again',
-  async () => {
-    await stack.stop();
-    stack = await start({ SWITCHYARD_PROVIDERS_SECRET: 'a new secret, of 32 characters or more' });
-    expect((await api('DELETE', '/providers/acme')).status).toBe(200);
-    expect((await setKey('acme', 'key-under-the-new-secret-0007')).status).toBe(200);
-    await expectCallsWith('key-under-the-new-secret-0007');
-  },
-  START_MS_MAX,
-);
+test('with its secret lost, removed keys can be set again', async () => {
+  await stack.stop();
+  stack = await start({ SWITCHYARD_PROVIDERS_SECRET: 'a new secret, of 32 characters or more' });
+  expect((await api('DELETE', '/providers/acme')).status).toBe(200);
+  expect((await setKey('acme', 'key-under-the-new-secret-0007')).status).toBe(200);
+  await expectCallsWith('key-under-the-new-secret-0007');
+});

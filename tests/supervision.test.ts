@@ -4,9 +4,6 @@ import { join } from 'node:path';
 import { startStack, type TestStack, temporaryFolder } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-/** A second or two, on a busy machine many more. */
-const BACK_WITHIN_MS = 60_000;
-const TEST_MS_MAX = 180_000;
 let stack: TestStack;
 let compiled: string;
 
@@ -30,18 +27,15 @@ test.each(['edge', 'control', 'model-router', 'billing', 'nats', 'mongo'])(
   async (name) => {
     const before = await stack.pidOf(name);
     const { back } = await stack.kill9(name);
-    const at = performance.now();
     await back;
-    expect(performance.now() - at).toBeLessThan(BACK_WITHIN_MS);
     expect(await stack.pidOf(name)).not.toBe(before);
     // Clients may need a moment to reconnect.
     const answer = async () => {
       const response = await getModels();
       return `${response.status} ${await response.text()}`;
     };
-    await expect.poll(answer, { timeout: BACK_WITHIN_MS }).toMatch(/^200 /);
+    await expect.poll(answer).toMatch(/^200 /);
   },
-  TEST_MS_MAX,
 );
 
 test('the compile cache of killed services is kept', async () => {

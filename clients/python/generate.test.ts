@@ -4,7 +4,12 @@ import { temporaryFolder } from '@switchyard/testing';
 import { expect, test } from 'vitest';
 import { generatePython, SOURCES } from './generate.ts';
 
-test('the committed Python matches the OpenAPI document and `aio`; if not, run `npm run client`', async () => {
+/** The generator may have to be installed first. */
+const TEST_MS_MAX = 600_000;
+
+test('the committed Python matches the OpenAPI document and `aio`; if not, run `npm run client`', {
+  timeout: TEST_MS_MAX,
+}, async () => {
   const folder = await temporaryFolder('python-client');
   await cp(join(SOURCES, 'aio'), join(folder, 'aio'), { recursive: true });
   await generatePython(folder);

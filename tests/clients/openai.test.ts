@@ -244,7 +244,7 @@ describe('completions.create (legacy)', () => {
     const line = async () =>
       (await fetch(url, { headers: { authorization: `Bearer ${clientStack.key}` } })).json();
     await expect
-      .poll(line, { timeout: 30_000 })
+      .poll(line)
       .toMatchObject({ dialect: 'completions', path: '/v1/completions', cost: costOf(data.usage) });
   });
 

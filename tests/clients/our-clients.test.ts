@@ -7,16 +7,20 @@ import { type Computer, dataOf, Switchyard, type SwitchyardError } from '@switch
 import { docker, startStack, type TestStack } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SET_UP_MS_MAX, untilComputers } from '../__fixtures__/first-computer.ts';
+import { untilBooked } from '../__fixtures__/until-booked.ts';
 import { type PythonEnvironment, startPython } from './python-environment.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const README = await readFile(resolve(ROOT, 'clients/typescript/README.md'), 'utf8');
 const GUIDE = await readFile(resolve(ROOT, 'docs/clients.md'), 'utf8');
 const CLI = resolve(ROOT, 'clients/cli/src/main.ts');
-const RUN_TIMEOUT_MS = 110_000;
+/** A little less than a test has. */
+const RUN_TIMEOUT_MS = 280_000;
 /** Code of `run` for a program that is missing here. */
 const NOT_INSTALLED = -1;
 const LARGE_BYTES = 3 * 1024 * 1024;
+/** Of a command that writes something and then exceeds it: the start of its shell may take seconds. */
+const SHORT_TIMEOUT_S = 10;
 const withComputers = (await docker()) !== undefined;
 
 let stack: TestStack;
@@ -185,7 +189,7 @@ describe.skipIf(!withComputers)('a computer of the TypeScript client', () => {
   });
 
   test('keeps the output of a command that exceeds its timeout', async () => {
-    const error = await failureOf(computer.exec('echo begun; sleep 60', { timeout: 1 }));
+    const error = await failureOf(computer.exec('echo begun; sleep 60', { timeout: SHORT_TIMEOUT_S }));
     expect(error).toMatchObject({ code: 'command_timed_out', details: { stdout: 'begun\n' } });
     expect(error.requestId).toMatch(/^req_/);
   });
@@ -358,6 +362,7 @@ describe('the command line', () => {
     const [, again] = await resumed.until(new RegExp(charged, 'm'));
     // A position is one in both streams: how far the other was read may differ.
     expect({ ...read(again), position: null }).toEqual({ ...read(second), position: null });
+    await untilBooked(stack.url, stack.key);
     expect((await switchyard(['usage'])).stdout).toMatch(
       /^MODEL +CALLS +COST.*local\/chat +\d+ +\$0\.0000.*total/s,
     );
@@ -417,6 +422,7 @@ describe('the command line', () => {
     const asReader = await switchyard(['chat', 'hello'], { env: { SWITCHYARD_KEY: key } });
     expect(asReader).toMatchObject({ code: 1, stderr: expect.stringMatching(/^permission_denied/) });
     expect((await switchyard(['keys', 'rm', id])).stdout).toBe(`${id} is revoked\n`);
+    await untilBooked(stack.url, stack.key);
     const { stdout } = await switchyard(['audit-log', '-n', '2']);
     expect(stdout).toMatch(
       new RegExp(`key.created +org_default +${id} .*\n.*key.revoked +org_default +${id} `),

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { createDebianPackages, ensurePythonPackages, ROOT, runCommand } from '@switchyard/local';
 
-const INSTALL_TIMEOUT_MS = 60_000;
+const INSTALL_TIMEOUT_MS = 300_000;
 
 export interface PythonEnvironment {
   program: string;

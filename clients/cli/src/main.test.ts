@@ -8,7 +8,7 @@ import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
-const RUN_TIMEOUT_MS = 60_000;
+const RUN_TIMEOUT_MS = 280_000;
 const COMPUTER = { id: 'cmp_1', name: 'one', status: 'running' };
 const HOSTILE = { ...COMPUTER, name: 'a\u001b[2Jb\nc', cpu: 1, memory_mb: 512, minutes: 3, cost: 0.01 };
 const TOO_MANY = { error: { code: 'rate_limited', message: 'Too many requests.' } };

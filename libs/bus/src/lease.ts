@@ -63,6 +63,11 @@ function renewing(bus: Bus, bucket: Leases, name: string, first: number, onLost:
     bus.logger.warn({ lease: name }, 'a lease was lost');
     onLost();
   };
+  /** After a conflict: the revision of our entry, which a renewal changed whose answer was lost. Null: not ours. */
+  const ownRevision = async () => {
+    const entry = await bucket.get(name).catch(() => null);
+    return entry?.value.owner === bus.instance ? entry.revision : null;
+  };
   let deadline = setTimeout(lose, HELD_MS);
   const renew = async (isRetry = false): Promise<void> => {
     const sentAt = performance.now();
@@ -72,9 +77,9 @@ function renewing(bus: Bus, bucket: Leases, name: string, first: number, onLost:
       if (!over) deadline = setTimeout(lose, HELD_MS - (performance.now() - sentAt));
     } catch (error) {
       if (!(error instanceof RevisionConflict)) return;
-      const entry = await bucket.get(name).catch(() => null);
-      if (isRetry || entry?.value.owner !== bus.instance) return lose();
-      revision = entry.revision; // the answer to a renewal was lost
+      const own = await ownRevision();
+      if (isRetry || own === null) return lose();
+      revision = own;
       await renew(true);
     }
   };
@@ -93,7 +98,13 @@ function renewing(bus: Bus, bucket: Leases, name: string, first: number, onLost:
       if (over) return;
       end();
       await renewal; // a renewal in flight changes the revision, and the next holder would wait until it expires
-      await bucket.delete(name, revision).catch(() => {}); // the lease expires by itself
+      try {
+        await bucket.delete(name, revision);
+      } catch (error) {
+        if (!(error instanceof RevisionConflict)) return; // the lease expires by itself
+        const own = await ownRevision();
+        if (own !== null) await bucket.delete(name, own).catch(() => {});
+      }
     },
   };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createLocalModels } from '../../local-models.ts';
 import { LocalRefusal } from '../../local-refusal.ts';
+import { threadMs } from '../../test-longest-turn.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { SchemaWorker } from './schema-worker.ts';
 
@@ -11,11 +12,6 @@ const fill = (schema: JsonSchema, text = 'x', signal = here) =>
 
 /** At most this much work of the router's own thread, whatever the schema. */
 const CPU_MS_MAX = 250;
-
-function cpuMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
-}
 
 describe('a schema worker', () => {
   it.each<[string, JsonSchema, string]>([
@@ -32,9 +28,9 @@ describe('a schema worker', () => {
     ['an invalid pattern', { type: 'string', pattern: '(' }, 'Unterminated group'],
     ['no schema at all', { type: 7, $ref: 8, properties: 9 }, ''],
   ])('refuses %s, and keeps no other call waiting', async (_, schema, reason) => {
-    const before = cpuMs();
+    const before = threadMs();
     const failure = await fill(schema).catch((error: unknown) => error);
-    expect(cpuMs() - before).toBeLessThan(CPU_MS_MAX);
+    expect(threadMs() - before).toBeLessThan(CPU_MS_MAX);
     expect(failure).toBeInstanceOf(LocalRefusal);
     expect((failure as LocalRefusal).message).toContain(reason);
     expect(await fill({ type: 'integer' }, '7')).toBe(7);
@@ -76,7 +72,7 @@ describe('a schema worker', () => {
     const startedAt = performance.now();
     expect(await chat({ messages: [{ role: 'user', content: 'size: 7' }], response_format })).toBe(200);
     // The seven others would take 14 s.
-    expect(performance.now() - startedAt).toBeLessThan(3_000);
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 
   it('lets a caller leave while it waits', async () => {

@@ -19,8 +19,11 @@ export type FillSchema = (job: FillJob) => Promise<Json>;
 /** What the thread answers; `refusal` says why the schema cannot be filled. */
 export type FillAnswer = { value: Json } | { refusal: string };
 
-/** For all schemas of a call: one for each tool that it calls. Usual schemas take a few milliseconds. */
+/** Processor time for all schemas of a call: one for each tool that it calls. Usual schemas take a few milliseconds. */
 const FILL_MS_MAX = 2_000;
+const LOOK_EVERY_MS = 250;
+/** Longest wait for a thread that gets too little of the processor. */
+const WAIT_MS_MAX = 30_000;
 /** Usually a tenth of a second; longer on a busy machine. */
 const START_MS_MAX = 30_000;
 const THREAD_MEMORY_MB_MAX = 128;
@@ -34,28 +37,48 @@ export class SchemaWorker {
     let msLeft = FILL_MS_MAX;
     return (job) =>
       this.#turn.run(signal, async () => {
-        const thread = this.#thread ?? (await startThread());
-        this.#thread = thread;
-        const startedAt = performance.now();
-        const answer = await this.#ask(thread, job, msLeft);
-        msLeft = Math.max(0, Math.floor(msLeft - (performance.now() - startedAt)));
+        const { answer, usedMs } = msLeft > 0 ? await this.#ask(job, msLeft) : OVERRUN;
+        msLeft -= usedMs;
         if ('value' in answer) return answer.value;
         const message = `local/chat cannot fill this JSON schema: ${answer.refusal}`;
         throw new LocalRefusal(400, 'invalid_request', message, null);
       });
   }
 
-  async #ask(thread: Worker, job: FillJob, msMax: number): Promise<FillAnswer> {
+  async #ask(job: FillJob, msMax: number): Promise<{ answer: FillAnswer; usedMs: number }> {
+    const thread = this.#thread ?? (await startThread());
+    this.#thread = thread;
+    const overrun = new AbortController();
+    const signal = AbortSignal.any([overrun.signal, AbortSignal.timeout(WAIT_MS_MAX)]);
+    let looking: NodeJS.Timeout | undefined;
     try {
+      const before = await cpuMs(thread);
+      const look = async () => {
+        if ((await cpuMs(thread)) - before > msMax) overrun.abort();
+      };
+      looking = setInterval(() => void look().catch(() => {}), LOOK_EVERY_MS); // it fails when the thread has ended
       thread.postMessage(job);
-      const [answer] = await once(thread, 'message', { signal: AbortSignal.timeout(msMax) });
-      return answer as FillAnswer;
+      const [answer] = await once(thread, 'message', { signal });
+      return { answer, usedMs: (await cpuMs(thread)) - before };
     } catch {
       this.#thread = null;
       void thread.terminate();
-      return { refusal: 'it takes too much time or memory; simplify it' };
+      return OVERRUN;
+    } finally {
+      clearInterval(looking);
     }
   }
+}
+
+const OVERRUN = {
+  answer: { refusal: 'it takes too much time or memory; simplify it' },
+  usedMs: FILL_MS_MAX,
+};
+
+/** What the thread has worked, not what it waited for on a busy machine. */
+async function cpuMs(thread: Worker): Promise<number> {
+  const { user, system } = await thread.cpuUsage();
+  return (user + system) / 1_000;
 }
 
 async function startThread(): Promise<Worker> {

@@ -5,7 +5,7 @@ import { runProgram } from '../docker/host-programs.ts';
 import { mountCommand, mountPoints, sourceOfMount, unmount } from '../docker/mounts.ts';
 
 const FORMAT_TIMEOUT_MS = 30_000;
-const LOOP_TIMEOUT_MS = 10_000;
+const LOOP_TIMEOUT_MS = 30_000;
 /** A GiB exceeds a GB by more than the file system's own needs, so the promised GB are usable. */
 const BYTES_PER_GB = 1024 ** 3;
 /** Root is the renter, so no blocks are reserved for root. Zeros are not written: a sparse file reads as zeros. */

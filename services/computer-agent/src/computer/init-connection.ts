@@ -7,7 +7,8 @@ import { ServiceError } from '@switchyard/contracts';
 import { withTimeout } from '@switchyard/service';
 import { encodeFrame, type Frame, frameDecoder, PROTOCOL_VERSION, type RequestType } from './init-frames.ts';
 
-const CONNECT_TIMEOUT_MS = 5_000;
+/** An init answers at once; on a busy host its turn may come much later. */
+const CONNECT_TIMEOUT_MS = 20_000;
 /** Channel of frames that belong to no exec and no stream. */
 const NO_CHANNEL = 0;
 const CHANNELS_MAX = 0xffff_ffff;

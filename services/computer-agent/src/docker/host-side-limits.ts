@@ -13,7 +13,7 @@ const SOCKET_BYTES_MAX = 64 * BYTES_PER_MB;
 const TERMINALS_MAX = 128;
 /** As the engine mounts it: a remount sets all options. */
 const DEVPTS_OPTIONS = `nosuid,noexec,ptmxmode=0666,mode=0620,gid=5,max=${TERMINALS_MAX}`;
-const REMOUNT_TIMEOUT_MS = 5_000;
+const REMOUNT_TIMEOUT_MS = 30_000;
 
 /**
  * Does nothing where this agent does not see the processes of the engine's host (the pid is another process's then),

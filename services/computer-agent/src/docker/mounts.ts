@@ -6,7 +6,7 @@ import { mkdir, readdir, readFile, realpath, rmdir, stat } from 'node:fs/promise
 import { dirname, join } from 'node:path';
 import { runProgram } from './host-programs.ts';
 
-const MOUNT_TIMEOUT_MS = 10_000;
+const MOUNT_TIMEOUT_MS = 30_000;
 /** Maximum stacked mounts on one slot. */
 const UNMOUNTS_MAX = 8;
 

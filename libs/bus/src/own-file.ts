@@ -21,7 +21,7 @@ import { join } from 'node:path';
 
 const FILE = '.ndjson';
 const PIPE = '.owner';
-const MKFIFO_TIMEOUT_MS = 5_000;
+const MKFIFO_TIMEOUT_MS = 60_000;
 /** How often living processes look for files of dead ones: a dead process may never restart. */
 export const ADOPT_MS = 10_000;
 

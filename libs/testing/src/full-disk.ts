@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 
-const PRLIMIT_TIMEOUT_MS = 10_000;
+const PRLIMIT_TIMEOUT_MS = 60_000;
 
 /** Runs `work` while this process can write to no file, as on a disk without room. */
 export async function onFullDisk<T>(work: () => T | Promise<T>): Promise<T> {

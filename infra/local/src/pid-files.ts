@@ -18,7 +18,8 @@ export interface PidFiles {
   endLeftovers(last: readonly string[]): Promise<string[]>;
 }
 
-const ASKED_TIMEOUT_MS = 5_000;
+/** As long as a service may take to stop. */
+const ASKED_TIMEOUT_MS = 20_000;
 const POLL_EVERY_MS = 20;
 
 export function createPidFiles(folder: string): PidFiles {

@@ -80,6 +80,7 @@ test('a paused container: its computer stops in the next round and may be starte
   const { id } = await testAgent.create();
   await testAgent.exec(id, 'echo kept > file');
   const running = testAgent.exec(id, 'touch begun; exec sleep 1000');
+  running.catch(() => {}); // awaited below
   await expect.poll(() => testAgent.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
   await (await containerOf(id)).pause();
   await testAgent.agent.reconciler.reconcile();

@@ -7,7 +7,7 @@ import { requestHost } from '@switchyard/bus';
 import { type ComputerRecord, recordKey } from '@switchyard/contracts';
 import { FakeClock } from '@switchyard/testing';
 import Docker from 'dockerode';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openHeldEngine } from './__fixtures__/held-engine.ts';
 import { LABEL_SLOT } from './docker/container-config.ts';
 import { ORPHAN_GRACE_MS } from './lifecycle/reconciler.ts';
@@ -96,8 +96,13 @@ test('a command after a crash waits for its own computer only, not for a slow ot
       const request = { org: 'org_test', id, body: { command: 'echo here' } };
       return requestHost(agents.installation.bus, doomed.hostId, 'exec', request);
     };
-    const first = await Promise.race([exec(quick), starting.then(() => 'all are in order')]);
-    expect(first).toMatchObject({ stdout: 'here\n' });
+    const served = async () => {
+      // The agent may need longer to start than a call waits for one.
+      await expect.poll(() => exec(quick)).toMatchObject({ stdout: 'here\n' });
+      return 'served';
+    };
+    const first = await Promise.race([served(), starting.then(() => 'all are in order')]);
+    expect(first).toBe('served');
     heard.resolve();
     await starting;
     expect(await exec(slow)).toMatchObject({ stdout: 'here\n' });
@@ -338,10 +343,11 @@ describe('the end of an agent', () => {
       const [creation] = agent.agent.computers.all()[0]!.beginnings;
       const stopped = agent.agent.stop();
       // Commands may finish for a while; the engine needs longer.
-      await vi.waitFor(() => {
+      const isCancelled = () => {
         agent.clock.advance(1_000);
-        expect(creation?.signal.aborted).toBe(true);
-      });
+        return creation?.signal.aborted;
+      };
+      await expect.poll(isCancelled).toBe(true);
       engine.release();
       await stopped;
       expect(await agent.record(id)).toMatchObject({ state: 'stopped', container: null });

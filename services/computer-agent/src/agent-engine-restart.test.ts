@@ -22,7 +22,7 @@ import {
 
 const { SIGTERM } = constants.signals;
 /** Timeout for a frozen engine; longer than a busy one needs. */
-const FROZEN_ANSWER_MS_MAX = 10_000;
+const FROZEN_ANSWER_MS_MAX = 30_000;
 const NOON = Date.parse('2026-11-21T12:00:00Z');
 
 /** An engine that is back is asked for a container of the pool every few seconds. */

@@ -103,7 +103,7 @@ test('a pull’s progress is in stream and record, never decreases, and is gone 
     testAgent.clock.advance(1_000);
     return isBegun((await testAgent.record(id))?.progress ?? null) && told.some(isBegun);
   };
-  await expect.poll(bothTell, { timeout: 30_000 }).toBe(true);
+  await expect.poll(bothTell).toBe(true);
   await expect(testAgent.exec(id, 'true')).rejects.toMatchObject({ code: 'computer_busy' });
   await expect(testAgent.ask('stop', id)).rejects.toMatchObject({ code: 'computer_busy' });
   letGo();

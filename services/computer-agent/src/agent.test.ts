@@ -395,6 +395,7 @@ describe('stopping by itself', () => {
       });
       expect(Date.parse(stops_at!) - Date.parse(created_at)).toBe(90_000);
       const running = short.exec(id, 'touch begun; sleep 1000');
+      running.catch(() => {}); // awaited below
       await expect.poll(() => short.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
       await short.pass(90_000);
       const record = await short.recordWhen(id, ({ state }) => state === 'stopped');
@@ -442,14 +443,14 @@ describe('commands', () => {
   test('a timeout of a streamed command comes after all of its output, however late that is read', async () => {
     const { id } = await testAgent.create();
     const [bytes, timeout] = [700_000, CUT_AFTER_S]; // more than the bus takes before it is read
-    const command = `head -c ${bytes} /dev/zero; sleep 1000`;
+    const command = `sleep 1000 & touch begun; head -c ${bytes} /dev/zero; wait`;
     const { body } = await openReply(installation.bus, {
       subject: hostSubject(testAgent.agent.hostId, 'exec-stream'),
       head: { request_id: 'req_late', org: 'org_test', id },
       body: Buffer.from(JSON.stringify({ command, timeout } satisfies ExecRequest)),
     });
     const sleeping = async () => (await testAgent.exec(id, 'pgrep -c sleep')).stdout;
-    await expect.poll(sleeping).toBe('1\n');
+    await expect.poll(() => testAgent.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
     await expect.poll(sleeping).toBe('0\n');
     let read = 0;
     const reading = async () => {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -185,8 +186,14 @@ describe('an agent with a pool', () => {
   });
 
   test('the next agent restores files and size of a running computer that lost them meanwhile, once', async () => {
-    const { docker, dataDirectory } = pooling.options;
+    const { docker, dataDirectory, agentId } = pooling.options;
     const size = { cpu: 0.5, memoryMb: 512 };
+    let heard = '';
+    const filters = { label: [`switchyard.agent=${agentId}`], event: ['update', 'pause'] };
+    const events = await docker.getEvents({ filters });
+    events.setEncoding('utf8').on('data', (lines: string) => {
+      heard += lines;
+    });
     const { id, computer } = await pooling.createComputer(size);
     const { containerId } = computer;
     await run(computer, 'echo of the computer > file');
@@ -203,9 +210,13 @@ describe('an agent with a pool', () => {
     }
     expect((await container.inspect()).HostConfig.CpuShares).toBe(512);
     // The engine is slow at it, and fifty computers are taken over at once: no size is given twice.
-    const filters = { container: [containerId], event: ['update'] };
-    const events = await docker.getEvents({ since: 1, until: Date.now() / 1_000, filters });
-    const updates = (await Array.fromAsync(events)).join('').trim().split('\n');
+    await container.pause(); // the last event
+    await expect.poll(() => heard).toContain('"Action":"pause"');
+    await container.unpause();
+    (events as Readable).destroy();
+    const updates = heard
+      .split('\n')
+      .filter((line) => line.includes(containerId) && line.includes('"update"'));
     expect(updates).toHaveLength(3); // when it left the pool, by this test, and by the next agent
   });
 

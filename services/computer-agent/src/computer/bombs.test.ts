@@ -38,7 +38,6 @@ let before: HostResources;
 let id: string;
 /** Kernel settings that were too low for this test, with their former values. */
 const lowLimits = new Map<string, string>();
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 });
 
 beforeAll(async () => {
   await raiseHostLimits();

@@ -1,5 +1,7 @@
 // Guarantees for a command in a computer, and limits that it cannot escape. All tests share one computer, which must
 // stay healthy after each of them.
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Container } from './container.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
@@ -10,11 +12,12 @@ const SIGKILL = 9;
 const SIGTERM = 15;
 
 let testHost: TestHost;
+let id: string;
 let computer: Container;
 
 beforeAll(async () => {
   testHost = await openTestHost();
-  ({ computer } = await testHost.createComputer());
+  ({ id, computer } = await testHost.createComputer());
 }, SETUP_TIMEOUT_MS);
 
 afterAll(() => testHost?.close());
@@ -254,9 +257,13 @@ test('a hundred commands at once each get their own result', async () => {
 });
 
 test('128 commands run at once; the next one is refused with a code, and those go on', async () => {
-  const running = Array.from({ length: 128 }, () => run(computer, 'exec sleep 3'));
+  await run(computer, 'mkfifo go');
+  const go = await open(join(testHost.host.workspaces.path(id), 'go'), 'r+');
+  const running = Array.from({ length: 128 }, () => run(computer, 'exec head -c 1 go')); // takes one byte
   await expect(run(computer, 'true')).rejects.toMatchObject({ code: 'rate_limited', retryAfterS: 1 });
+  await go.write('.'.repeat(running.length));
   for (const result of await Promise.all(running)) expect(result).toMatchObject({ exitCode: 0 });
+  await go.close();
   expect(await text('echo free again')).toBe('free again\n');
 });
 

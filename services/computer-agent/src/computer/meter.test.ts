@@ -113,7 +113,7 @@ until [ -e ready ]; do sleep 0.05; done`,
     // A signalled process ends on its next turn.
     const memory = async () => (await meter.measure(workspace, later)).memory.bytes;
     await expect.poll(memory, { timeout: PATIENCE_MS }).toBeLessThan(busy.memory.bytes - (100 << 20));
-  }, 240_000);
+  });
 
   test('whose files are gone is an error, and does not end the agent', async () => {
     const { computer } = await testHost.createComputer();
@@ -137,4 +137,4 @@ test('a workspace that is a folder is counted file by file, and not on each requ
   expect((after.workspace_bytes ?? 0) - (before.workspace_bytes ?? 0)).toBeGreaterThanOrEqual(3_000_000);
   expect(after).toMatchObject({ workspace_bytes_max: null, measured_at: at(30).toISOString() });
   await rm(folder, { recursive: true });
-}, 180_000);
+});

@@ -17,8 +17,6 @@ const SLOW_PORT = 7003;
 /** Sends the number of received bytes once its input ends. */
 const COUNT_PORT = 7004;
 const SIZE = { columns: 80, rows: 24 };
-/** The machine may be busy. */
-const PATIENCE = { timeout: 30_000 };
 
 /** Servers as a renter would write them, on localhost only. */
 const SERVERS = `
@@ -73,7 +71,7 @@ async function openTerminal(size: TerminalSize, signal: AbortSignal): Promise<In
 afterEach(async () => {
   for (const stream of opened.splice(0)) stream.destroy();
   await run(computer, 'rm -f read');
-  await expect.poll(() => shell('ps -eo args | grep -c "^-bash" || true'), PATIENCE).toBe('0');
+  await expect.poll(() => shell('ps -eo args | grep -c "^-bash" || true')).toBe('0');
   expect(await computer.init.execs()).toEqual([]);
 });
 
@@ -234,7 +232,7 @@ describe('a port', () => {
   test('leaves no connection behind', async () => {
     const established = () =>
       shell(`ss -tn state established '( sport = :${ECHO_PORT} )' | tail -n +2 | wc -l`);
-    await expect.poll(established, PATIENCE).toBe('0');
+    await expect.poll(established).toBe('0');
   });
 });
 
@@ -288,9 +286,9 @@ describe('a terminal', () => {
     await screen.until('started\r\n');
     // The shell goes on before its child has become the program.
     const hidden = () => shell('pgrep -fc "[s]leep 7777" || true');
-    await expect.poll(async () => Number(await hidden()), PATIENCE).toBeGreaterThanOrEqual(3);
+    await expect.poll(async () => Number(await hidden())).toBeGreaterThanOrEqual(3);
     terminal.destroy();
-    await expect.poll(hidden, PATIENCE).toBe('0');
+    await expect.poll(hidden).toBe('0');
   });
 
   test('whose shell exits ends what it left running', async () => {
@@ -304,7 +302,7 @@ describe('a terminal', () => {
   test('that floods is blocked while no client reads, and still takes Ctrl-C', async () => {
     const terminal = await openTerminal(SIZE, never);
     terminal.write('yes\r');
-    await expect.poll(() => terminal.readableLength, PATIENCE).toBeGreaterThan(STREAM_CREDIT_BYTES / 2);
+    await expect.poll(() => terminal.readableLength).toBeGreaterThan(STREAM_CREDIT_BYTES / 2);
     expect(terminal.readableLength).toBeLessThanOrEqual(
       STREAM_CREDIT_BYTES + 2 * terminal.readableHighWaterMark,
     );
@@ -338,5 +336,5 @@ test('streams of an agent that is gone end, with their processes', async () => {
   terminal.write("setsid sleep 5555 & echo sta''rted\r");
   await screen.until('started\r\n');
   second.release();
-  await expect.poll(() => shell('pgrep -fc "[s]leep 5555" || true'), PATIENCE).toBe('0');
+  await expect.poll(() => shell('pgrep -fc "[s]leep 5555" || true')).toBe('0');
 });

@@ -136,7 +136,7 @@ export function run(
   return computer.init.exec({
     id: `exec_${execs}`,
     command,
-    timeoutMs: 30_000,
+    timeoutMs: 120_000,
     outputBytesMax: 1_048_576,
     ...options,
   });

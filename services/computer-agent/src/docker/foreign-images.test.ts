@@ -33,7 +33,7 @@ let memory: string;
 
 beforeAll(async () => {
   registry = await startRegistry();
-}, 120_000);
+});
 beforeEach(async () => {
   memory = await mkdtemp(join(tmpdir(), 'switchyard-images-'));
 });
@@ -177,7 +177,7 @@ describe('an image removed to make room', () => {
     await left;
     expect(await removeUnused()).toBe(0);
     engine.release();
-    await expect.poll(removeUnused, { timeout: 30_000 }).toBe(1);
+    await expect.poll(removeUnused).toBe(1);
   });
 
   test('is removed also if the engine cannot remove another', async () => {
@@ -510,8 +510,8 @@ test('two images are pulled at a time; further ones wait, and give up their plac
       return docker.getImage(pinned).remove();
     });
   });
-  await expect.poll(fetching, { timeout: 30_000 }).toBe(2);
-  expect([...latest.values()].filter(({ phase }) => phase === 'looking_up')).toHaveLength(9);
+  const waiting = () => [...latest.values()].filter(({ phase }) => phase === 'looking_up').length;
+  await expect.poll(() => [fetching(), waiting()]).toEqual([2, 9]);
   const leaving = names.findIndex((image) => latest.get(image)?.phase === 'looking_up');
   const refused = expect(pulls[leaving]).rejects.toThrow('gone');
   callers[leaving]!.abort(new Error('gone'));

@@ -25,5 +25,4 @@ test.skipIf(usual === undefined)(
     expect(engine).toEqual({ version: usual, origin: 'answering at /var/run/docker.sock' });
     expect(describeDockerEngine(engine)).toBe(`Docker ${usual}, answering at /var/run/docker.sock`);
   },
-  60_000,
 );

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PROGRAMS } from '@switchyard/local-models/programs';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
 import { addressesFile } from './addresses.ts';
 import { ROOT } from './config.ts';
@@ -13,7 +13,6 @@ import { READY_LINE } from './launcher.ts';
 import { processIdentity } from './process-identity.ts';
 
 const PROGRAM = join(import.meta.dirname, '__fixtures__', 'launcher.ts');
-vi.setConfig({ testTimeout: 180_000 }); // several starts each, with a database
 const PROCESSES = ['entry', 'worker', 'nats', 'mongo'];
 
 interface Launched {

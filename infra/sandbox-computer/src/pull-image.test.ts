@@ -9,7 +9,7 @@ let registry: TestRegistry;
 
 beforeAll(async () => {
   registry = await startRegistry();
-}, 120_000);
+});
 afterAll(() => registry?.stop());
 
 test('an image that is pulled is there, and one that breaks off in the middle is an error', async () => {
@@ -22,4 +22,4 @@ test('an image that is pulled is there, and one that breaks off in the middle is
   registry.fault = (path) => (path.includes('/blobs/') ? 'changed' : undefined);
   await expect(pullImage(docker, bad, nobody())).rejects.toThrow(/digest/);
   expect(await isImagePresent(docker, bad)).toBe(false);
-}, 60_000);
+});

@@ -102,7 +102,7 @@ describe('a streamed request body', () => {
     expect(readBytes).toBe(BIG_BYTES);
     expect(underWayMax).toBeGreaterThan(0);
     expect(underWayMax).toBeLessThanOrEqual(WINDOW_BYTES + 2 * FRAME_BYTES_MAX);
-  }, 60_000);
+  });
 
   test('waits while the service reads nothing', async () => {
     const service = await host();
@@ -243,7 +243,7 @@ describe('a streamed request body', () => {
     expect(await outcome).toMatchObject({ code: 'service_unavailable' });
     await stopped;
     expect(PEER_SILENT_MS_MAX + SWEEP_MS).toBeLessThan(5_000); // the delay by design; the machine adds its own
-  }, 60_000);
+  });
 
   test('is seen as incomplete, never as whole, when its caller dies', async () => {
     const { arrived, left } = await readBody();
@@ -254,7 +254,7 @@ describe('a streamed request body', () => {
     await arrived;
     await caller.nc.close(); // no cancel and no further heartbeat, like a killed process
     expect(await left).toMatchObject({ code: 'service_unavailable' });
-  }, 60_000);
+  });
 
   test('is refused when a frame was lost', async () => {
     const body = new IncomingBody(() => {});

@@ -585,6 +585,11 @@ describe('the event publisher', () => {
       expect(next.waiting).toBe(0);
       vi.advanceTimersByTime(ADOPT_MS);
       expect(next.waiting).toBe(2);
+      const stillWaiting = () => {
+        vi.advanceTimersByTime(ADOPT_MS); // longer than the pause between two attempts
+        return next.waiting;
+      };
+      await expect.poll(stillWaiting).toBe(0);
       await next.close();
       expect(await storedIds()).toEqual(expect.arrayContaining(['evt_dead_0', 'evt_dead_1']));
     } finally {

@@ -1,6 +1,6 @@
 // Holds over a real nats-server; the test answers the requests to billing itself.
 import { type Bus, connectBus, type ServiceHost, serve } from '@switchyard/bus';
-import { HOLD_RENEW_MS, type OperationRequest, ServiceError } from '@switchyard/contracts';
+import { type OperationRequest, ServiceError } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -59,8 +59,6 @@ beforeEach(() => {
 afterEach(() => keeper.stop());
 
 const open = (call: string): CallHold => keeper.open({ org: 'org_a', keyId: 'key_a', call });
-/** On a busy machine the next renewal may be late. */
-const RENEWED_MS_MAX = 15 * HOLD_RENEW_MS;
 let markers = 0;
 /** Returns the calls of a renewal that started after all previous steps of the test: it contains a call opened here. */
 async function nextRenewal(): Promise<string[]> {
@@ -69,7 +67,7 @@ async function nextRenewal(): Promise<string[]> {
   const hold = open(marker);
   await hold.take(1n, false, NEVER_ABORTED);
   const latest = () => (renewed.at(-1) ?? []).map(({ call }) => call);
-  await expect.poll(latest, { timeout: RENEWED_MS_MAX }).toContain(marker);
+  await expect.poll(latest).toContain(marker);
   const calls = latest();
   hold.settle(0n);
   return calls.filter((call) => !isMarker(call));
@@ -87,7 +85,7 @@ describe('a hold', () => {
     over.settle(30n);
     expect(await nextRenewal()).toEqual(['req_kept']);
     expect(settledCalls()).toEqual([{ org: 'org_a', call: 'req_over', event: 'req_over', cost_nano: '30' }]);
-  }, 90_000);
+  });
 
   test('that is taken again grows under the same name', async () => {
     const hold = open('req_more');
@@ -121,7 +119,7 @@ test('a call without limits is neither renewed nor settled', async () => {
   free.settle(50n);
   expect(await nextRenewal()).toEqual(['req_limited']);
   expect(settledCalls()).toEqual([]);
-}, 90_000);
+});
 
 test('a refusal is thrown to the caller, and nothing is held', async () => {
   answer = () => {
@@ -134,7 +132,7 @@ test('a refusal is thrown to the caller, and nothing is held', async () => {
   await open('req_other').take(1n, false, NEVER_ABORTED);
   expect(await nextRenewal()).toEqual(['req_other']);
   expect(settledCalls()).toEqual([]);
-}, 90_000);
+});
 
 describe('work at an exact price', () => {
   const priced = (id: string, limited: true | undefined) => ({

@@ -2,7 +2,7 @@ import { decisionsResult } from '@switchyard/contracts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createLocalModels } from '../local-models.ts';
-import { longestTurn } from '../test-longest-turn.ts';
+import { longestTurn, threadMs } from '../test-longest-turn.ts';
 import { comparisonIn, numbersIn } from './numbers.ts';
 
 interface DecisionAnswer {
@@ -236,9 +236,9 @@ describe('local/decide', () => {
         { type: 'boolean', instructions: `Is the amount over ${index}?` },
       ]),
     );
-    const startedAt = performance.now();
+    const startedAt = threadMs();
     const answer = await decide(state, questions);
-    expect(performance.now() - startedAt).toBeLessThan(15_000);
+    expect(threadMs() - startedAt).toBeLessThan(15_000);
     expect(Object.keys(answer.answers)).toEqual(Object.keys(questions));
     for (const [index, { probability }] of (Object.values(answer.answers) as DecisionAnswer[]).entries())
       expect(probability > 0.5).toBe(50 > index);
@@ -283,10 +283,10 @@ describe('a state that is made to be slow to read', () => {
     ['many values of JSON', { notes: Array.from({ length: 20 }, () => `x${RUN}x`) }],
     ['a name in JSON', { [`x${RUN}x`]: 1 }],
   ])('is read in linear time: blanks in %s', async (_, state) => {
-    const startedAt = performance.now();
+    const startedAt = threadMs();
     const { status } = await decide(state, { q: { type: 'boolean', instructions: 'Is it done?' } });
     expect(status).toBe(200);
-    expect(performance.now() - startedAt).toBeLessThan(MS_MAX);
+    expect(threadMs() - startedAt).toBeLessThan(MS_MAX);
   });
 });
 

@@ -60,11 +60,11 @@ test.each([
   };
   queries.setQueryData(['/v1/logs'], 'before');
   const stop = followEvents();
-  await vi.waitFor(() => expect(resumed).toEqual([null]));
+  await expect.poll(() => resumed).toEqual([null]);
   show(false);
   await vi.advanceTimersByTimeAsync(hiddenMs);
   show(true);
-  await vi.waitFor(() => expect(resumed).toEqual([null, resumesAfter]));
+  await expect.poll(() => resumed).toEqual([null, resumesAfter]);
   await vi.advanceTimersByTimeAsync(0);
   expect(queries.getQueryState(['/v1/logs'])?.isInvalidated).toBe(isLoadedAgain);
   stop();

@@ -6,14 +6,14 @@ import { type CreationProgress, dataOf, type ExecOptions } from '@switchyard/cli
 import type { Command } from 'commander';
 import { addAssignment } from './assignment.ts';
 import { copy } from './copy.ts';
-import { dollars, errorText, printResult, printTable, wantsJson } from './print.ts';
+import { forEach } from './for-each.ts';
+import { dollars, printResult, printTable, wantsJson } from './print.ts';
 import { readCount, readNumber } from './read-count.ts';
 import { connect } from './settings.ts';
 import { attachTerminal } from './terminal.ts';
 
 /** Exit code until a command in a computer has one, as with ssh. */
 const FAILED_BEFORE_THE_COMMAND = 255;
-const FAILED = 1;
 
 interface CreateOptions {
   name?: string;
@@ -144,17 +144,6 @@ function addLifeCommands(computers: Command): void {
         printResult(command, `${id} is deleted`, { id, deleted: true });
       });
     });
-}
-
-/** A computer that fails must not leave the others running and charged. */
-async function forEach(ids: string[], change: (id: string) => Promise<void>): Promise<void> {
-  for (const id of ids)
-    try {
-      await change(id);
-    } catch (error) {
-      process.stderr.write(`${id}: ${errorText(error)}\n`);
-      process.exitCode = FAILED;
-    }
 }
 
 /** @throws Error for other bytes, which JSON cannot carry */

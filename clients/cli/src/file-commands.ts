@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { dataOf } from '@switchyard/client';
 import type { Command } from 'commander';
+import { forEach } from './for-each.ts';
 import { printResult, printTable } from './print.ts';
 import { connect } from './settings.ts';
 
@@ -57,9 +58,9 @@ export function addFileCommands(program: Command): void {
     .argument('<id...>')
     .action(async (ids: string[], _options: object, command: Command) => {
       const sy = await connect();
-      for (const id of ids) {
+      await forEach(ids, async (id) => {
         const deleted = await dataOf(sy.api.DELETE('/v1/files/{id}', { params: { path: { id } } }));
         printResult(command, `${id} is deleted`, deleted);
-      }
+      });
     });
 }

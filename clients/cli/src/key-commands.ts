@@ -2,6 +2,7 @@
 import { dataOf, type paths } from '@switchyard/client';
 import { type Command, InvalidArgumentError } from 'commander';
 import { addAssignment } from './assignment.ts';
+import { forEach } from './for-each.ts';
 import { dollars, printResult, printTable } from './print.ts';
 import { readCount } from './read-count.ts';
 import { connect } from './settings.ts';
@@ -112,10 +113,10 @@ function addEndCommands(keys: Command): void {
     .argument('<id...>')
     .action(async (ids: string[], _options: object, command: Command) => {
       const sy = await connect();
-      for (const id of ids) {
+      await forEach(ids, async (id) => {
         const deleted = await dataOf(sy.api.DELETE('/v1/keys/{id}', { params: { path: { id } } }));
         printResult(command, `${id} is revoked`, deleted);
-      }
+      });
     });
 }
 

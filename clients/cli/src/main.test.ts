@@ -30,6 +30,10 @@ const ANSWERS: Record<string, [status: number, body: string]> = {
   'POST /v1/computers': [201, JSON.stringify({ ...COMPUTER, id: 'cmp_2' })],
   'DELETE /v1/computers/cmp_1': [200, JSON.stringify({ id: 'cmp_1', object: 'computer', deleted: true })],
   'GET /v1/computers/cmp_2': [429, JSON.stringify(TOO_MANY)],
+  'DELETE /v1/files/file_1': [200, JSON.stringify({ id: 'file_1', deleted: true })],
+  'DELETE /v1/files/file_2': [429, JSON.stringify(TOO_MANY)],
+  'DELETE /v1/keys/key_1': [200, JSON.stringify({ id: 'key_1', deleted: true })],
+  'DELETE /v1/keys/key_2': [429, JSON.stringify(TOO_MANY)],
 };
 
 /** What a chat answers to these messages. */
@@ -132,11 +136,16 @@ test('a copy of what is no file names the path', async () => {
   expect(await copy('/tmp')).toEqual({ code: 1, stdout: '', stderr: folder });
 });
 
-test('of several computers, one that fails is named and does not keep the others from being deleted', async () => {
-  expect(await run('switchyard computers rm cmp_2 cmp_1')).toEqual({
+test.each([
+  ['computers', 'cmp_2', 'cmp_1 is deleted'],
+  ['files', 'file_2', 'file_1 is deleted'],
+  ['keys', 'key_2', 'key_1 is revoked'],
+])('of several %s, one that fails is named and keeps no other from its end', async (kind, failing, ended) => {
+  const [other] = ended.split(' ');
+  expect(await run(`switchyard ${kind} rm ${failing} ${other}`)).toEqual({
     code: 1,
-    stdout: 'cmp_1 is deleted\n',
-    stderr: 'cmp_2: rate_limited: Too many requests.\n',
+    stdout: `${ended}\n`,
+    stderr: `${failing}: rate_limited: Too many requests.\n`,
   });
 });
 

@@ -189,7 +189,17 @@ console.log(ranking);`;
 }
 
 interface OpenAiTool {
-  readonly function: { name: string; description?: string; parameters: unknown };
+  readonly function: { name: string; description?: string; parameters?: unknown };
+}
+
+/** For a tool without `parameters`. */
+const NO_PARAMETERS = { type: 'object', properties: {} };
+
+/** A member of `tools`; its name may be no identifier. */
+function aiSdkTool({ function: { name, description, parameters } }: OpenAiTool): string {
+  const about = description ? `description: ${literal(description)}, ` : '';
+  const schema = literal(parameters ?? NO_PARAMETERS, 4);
+  return `    ${literal(name)}: tool({ ${about}inputSchema: jsonSchema(${schema}) }),\n`;
 }
 
 function aiSdkChat({ model, models, messages, tools }: Fields): string {
@@ -197,10 +207,7 @@ function aiSdkChat({ model, models, messages, tools }: Fields): string {
     messages: toModelMessages(messages as Parameters<typeof toModelMessages>[0]),
     providerOptions: models === undefined ? undefined : { switchyard: { models } },
   });
-  const toolLines = ((tools ?? []) as OpenAiTool[]).map(
-    ({ function: { name, description, parameters } }) =>
-      `    ${name}: tool({ description: ${literal(description)}, inputSchema: jsonSchema(${literal(parameters, 4)}) }),\n`,
-  );
+  const toolLines = ((tools ?? []) as OpenAiTool[]).map(aiSdkTool);
   const shownTools = toolLines.length === 0 ? '' : `  tools: {\n${toolLines.join('')}  },\n`;
   return `const { textStream } = streamText({
   model: switchyard(${literal(model)}),

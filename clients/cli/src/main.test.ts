@@ -62,6 +62,8 @@ beforeAll(async () => {
       if (/^4\d\d$/.test(last)) {
         const error = { code: `code_${last}`, message: 'Refused.' };
         answer.writeHead(Number(last)).end(JSON.stringify({ error }));
+      } else if (last === 'endless') {
+        answer.write(streamOf({ choices: [{ delta: { content: 'begun' } }] }));
       } else answer.end(streamOf({ choices: [{ delta: DELTAS[last] ?? { content: 'heard' } }] }));
       return;
     }
@@ -302,6 +304,18 @@ test('a conversation goes on after an error, without the message that got no ans
   );
   expect(await once(terminal, 'exit')).toEqual([0, null]);
   expect(chats).toEqual([['one'], ['one', 'heard', '429'], ['one', 'heard', 'two']]);
+});
+
+test('Ctrl-C ends the answer of a conversation, which goes on, and at the prompt the conversation', async () => {
+  chats.length = 0;
+  const terminal = await typeInto('chat', [
+    ['> ', 'endless\n', 'begun'],
+    ['', '\x03', '> '],
+    ['', 'two\n', 'heard'],
+    ['> ', '\x03', ''],
+  ]);
+  expect(await once(terminal, 'exit')).toEqual([0, null]);
+  expect(chats).toEqual([['endless'], ['two']]);
 });
 
 test.each(['401', '403', '404'])('a conversation ends with exit code 1 after a %s', async (status) => {

@@ -71,27 +71,44 @@ export function addModelCommands(program: Command): void {
     });
 }
 
-/** Each line is a message, until the end of input (Ctrl-D) or a lasting error. Unanswered messages are dropped. */
+/**
+ * Each line is a message, until the end of input (Ctrl-D) or a lasting error. Ctrl-C ends the answer, or else the
+ * conversation. Messages without a whole answer are dropped.
+ */
 async function converse(sy: Switchyard, model: string, messages: Message[]): Promise<void> {
   using lines = createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' });
+  let answering: AbortController | null = null;
+  let hasEnded = false;
+  lines.on('SIGINT', () => (answering ? answering.abort() : lines.close()));
+  lines.on('close', () => {
+    hasEnded = true;
+  });
   lines.prompt();
   for await (const content of lines) {
     messages.push({ role: 'user', content });
+    answering = new AbortController();
+    const { signal } = answering;
     try {
-      messages.push({ role: 'assistant', content: await streamAnswer(sy, model, messages) });
+      messages.push({ role: 'assistant', content: await streamAnswer(sy, model, messages, signal) });
     } catch (error) {
       if (error instanceof SwitchyardError && LASTING_STATUSES.includes(error.status ?? 0)) throw error;
       messages.pop();
-      process.stderr.write(`${errorText(error)}\n`);
+      process.stderr.write(signal.aborted ? '\n' : `${errorText(error)}\n`);
     }
-    lines.prompt();
+    answering = null;
+    if (!hasEnded) lines.prompt();
   }
 }
 
 /** Prints the answer while the model writes, and its cost for a person. Returns the answer. */
-async function streamAnswer(sy: Switchyard, model: string, messages: Message[]): Promise<string> {
+async function streamAnswer(
+  sy: Switchyard,
+  model: string,
+  messages: Message[],
+  signal: AbortSignal | null = null,
+): Promise<string> {
   const body = { model, messages, stream: true };
-  const stream = await dataOf(sy.api.POST('/v1/chat/completions', { body, parseAs: 'stream' }));
+  const stream = await dataOf(sy.api.POST('/v1/chat/completions', { body, parseAs: 'stream', signal }));
   let answer = '';
   let cost: number | undefined;
   for await (const { data } of serverEvents(stream)) {

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { dataOf, Switchyard } from '@switchyard/client';
+import { dataOf } from '@switchyard/client';
 import type { Command } from 'commander';
 import { printResult } from './print.ts';
-import { saveSettings, settingsFile } from './settings.ts';
+import { clientOf, saveSettings, settingsFile } from './settings.ts';
 
 const URL_DEFAULT = 'http://127.0.0.1:8080';
 
@@ -19,7 +19,7 @@ export function addLoginCommand(program: Command): void {
       const key = (
         process.stdin.isTTY ? await askHidden(`API key of ${url}: `) : await text(process.stdin)
       ).trim();
-      const sy = new Switchyard({ url, apiKey: key });
+      const sy = clientOf({ url, apiKey: key });
       await dataOf(sy.api.GET('/v1/models'));
       await saveSettings({ url: sy.url, key });
       printResult(command, `Logged in at ${sy.url}. The key is in ${settingsFile()}.`, { url: sy.url });

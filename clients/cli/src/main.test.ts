@@ -206,6 +206,18 @@ test('a login is found when the address ends with a slash, or is later set to em
   expect(stdout).toBe('MODEL  TYPE  AVAILABLE  ENDPOINT\n'.repeat(2));
 });
 
+test.each(['switchyard models', 'echo sy_test | switchyard login'])(
+  '%s names the address that does not answer',
+  async (command) => {
+    expect(await run(`export SWITCHYARD_URL=http://127.0.0.1:2; ${command}`)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        'Switchyard does not answer at http://127.0.0.1:2: start it, or check SWITCHYARD_URL or `switchyard login` (ECONNREFUSED)\n',
+    });
+  },
+);
+
 test('events are read on after the last position when the server ends the stream, until an error lasts', async () => {
   const happened = (type: string) => JSON.stringify({ type, timestamp: '2026-01-01T00:00:00Z', data: {} });
   const failure = (code: string) =>

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Switchyard } from '@switchyard/client';
+import { Switchyard, type SwitchyardOptions } from '@switchyard/client';
 
 const OWNER_ONLY = 0o600;
 const OWNER_ONLY_FOLDER = 0o700;
@@ -34,7 +34,19 @@ export async function connect(): Promise<Switchyard> {
   const apiKey = SWITCHYARD_KEY || (url === saved.url ? saved.key : undefined);
   if (!apiKey)
     throw new Error('Not logged in. Run `switchyard login`, or set SWITCHYARD_URL and SWITCHYARD_KEY.');
-  return new Switchyard({ url, apiKey });
+  return clientOf({ url, apiKey });
+}
+
+/** A client whose errors name the address that did not answer: the environment, the file or the default may give it. */
+export function clientOf(options: SwitchyardOptions): Switchyard {
+  const sy = new Switchyard(options);
+  const silent = `Switchyard does not answer at ${sy.url}: start it, or check SWITCHYARD_URL or \`switchyard login\``;
+  sy.api.use({
+    // A TypeError with a cause, as that of `fetch`: it may be temporary.
+    onError: ({ error }) =>
+      error instanceof TypeError && error.cause ? new TypeError(silent, { cause: error.cause }) : undefined,
+  });
+  return sy;
 }
 
 async function savedSettings(): Promise<Settings> {

@@ -51,7 +51,10 @@ export function addReportCommands(program: Command): void {
     .description('usage and its cost')
     .option('--by <group>', `group rows by ${GROUPS.join(', ')}, or tag:<name>`, readGroup, 'model')
     .addOption(new Option('--interval <interval>', 'also group rows by this interval').choices(INTERVALS))
-    .option('--from <time>', 'from this moment on, as ISO 8601; default: 30 days ago')
+    .option(
+      '--from <time>',
+      'from this moment on, as ISO 8601; default: 30 days ago, an hour for minutes, a day for hours, a year for months',
+    )
     .option('--to <time>', 'up to this moment; default: the end of this quarter hour')
     .action(async ({ by, json: _, ...rest }: { by: string; json?: boolean }, command: Command) => {
       const sy = await connect();

@@ -256,6 +256,12 @@ describe.skipIf(!withComputers)('a computer of the TypeScript client', () => {
     expect(await terminal.exitCode).toBe(7);
   });
 
+  test('waits for the end of a shell without its output', async () => {
+    await using terminal = await computer.terminal();
+    terminal.write('seq 100000; exit 7\n');
+    expect(await terminal.wait()).toBe(7);
+  });
+
   test('ends a terminal when its output is left in the middle', async () => {
     const terminal = await computer.terminal();
     for await (const _ of terminal) break;
@@ -350,7 +356,7 @@ describe('the command line', () => {
     await switchyard(['chat', 'What is 6 * 7?']);
     await switchyard(['chat', 'What is 6 * 8?']);
     await logs.until(/ok +local\/chat +\$0\.0000\d+ +\d+ ms +req_/);
-    const wish = ['events', '-f', '--type', 'call.completed', '--json'];
+    const wish = ['events', '--type', 'call.completed', '--json'];
     const events = follow(process.execPath, [CLI, ...wish, '--since', '0']);
     // Those of refused calls are of another stream, and come in between.
     const charged = String.raw`^(.*"model":"local/chat".*)\n`;

@@ -55,6 +55,12 @@ export class Terminal implements AsyncDisposable {
     return terminal;
   }
 
+  /** Waits until the shell ends, without its output, and returns how it ended. */
+  async wait(): Promise<number> {
+    await this.#output.pipeTo(new WritableStream());
+    return this.exitCode;
+  }
+
   /** Sends keyboard input. */
   write(input: string | Uint8Array<ArrayBuffer>): void {
     this.#socket.send(typeof input === 'string' ? new TextEncoder().encode(input) : input);

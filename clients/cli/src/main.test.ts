@@ -231,7 +231,7 @@ test('events are read on after the last position when the server ends the stream
     `id: 7.1\nevent: c.d\ndata: ${happened('c.d')}\n\n`,
     failure('invalid_api_key'),
   );
-  const { code, stdout, stderr } = await run('switchyard --json events -f --type a.b,c.d');
+  const { code, stdout, stderr } = await run('switchyard --json events --type a.b,c.d');
   expect({ code, stderr }).toEqual({ code: 1, stderr: 'invalid_api_key: It ends.\n' });
   const lines = stdout
     .trim()

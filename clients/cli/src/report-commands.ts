@@ -24,11 +24,6 @@ interface LogsOptions
   json?: boolean;
 }
 
-interface EventsOptions extends EventsQuery {
-  follow?: boolean;
-  json?: boolean;
-}
-
 const GROUPS = ['model', 'type', 'maker', 'key', 'computer', 'status'];
 const INTERVALS = ['minute', 'hour', 'day', 'month'];
 /** A call is in Logs a moment after its end. */
@@ -94,11 +89,10 @@ export function addReportCommands(program: Command): void {
   program
     .command('events')
     .description('the events of your org as they happen')
-    .option('-f, --follow', 'accepted for symmetry with logs: events are always followed')
     .option('--type <types>', 'only these, separated by commas: call.completed, computer.* …')
     .option('--computer <id>', 'only of this computer')
     .option('--since <position>', 'begin after this `position` of --json; 0: with all kept events')
-    .action(async ({ follow: _, json: __, ...query }: EventsOptions, command: Command) => {
+    .action(async ({ json: _, ...query }: EventsQuery & { json?: boolean }, command: Command) => {
       await showEvents(await connect(), query, wantsJson(command));
     });
   addAuditLogCommand(program);

@@ -35,8 +35,6 @@ export interface PortLink {
   expiresAt: Date;
 }
 
-export type ComputerPorts = Computer['ports'];
-
 export class Computer implements AsyncDisposable {
   readonly id: string;
   readonly name: string;

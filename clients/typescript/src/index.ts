@@ -1,7 +1,6 @@
 /** The TypeScript client of Switchyard: the whole API with types, and computers as objects. */
 export {
   Computer,
-  type ComputerPorts,
   type ExecEvent,
   type ExecOptions,
   type ExecResult,

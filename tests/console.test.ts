@@ -758,6 +758,12 @@ test('a computer shows its files, metrics, commands, events and ports', async ()
   const served = await opened;
   await served.getByRole('link', { name: 'answer.txt' }).waitFor();
   await served.close();
+  await page.getByRole('tab', { name: 'Activity' }).click();
+  await page.getByLabel('Command', { exact: true }).fill('echo on; sleep 1000');
+  await page.getByRole('button', { name: 'Run', exact: true }).click();
+  await until(() => output.textContent()).toBe('on\n');
+  await page.getByRole('link', { name: 'All computers' }).click();
+  await until(() => api(`/v1/computers/${computer.id}/execs`)).toMatchObject({ data: [] });
 });
 
 test('a computer that cannot be used says why', async () => {

@@ -2,7 +2,7 @@
 import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useInputState } from '@mantine/hooks';
 import type { ExecEvent, ExecList, ExecObject, StreamedEvent } from '@switchyard/contracts';
-import { type FormEvent, useEffect, useState } from 'react';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { call, refresh, useGet } from '../api/client.ts';
 import { serverEvents } from '../api/server-events.ts';
 import { useMay } from '../api/session.ts';
@@ -16,7 +16,7 @@ const EVENTS_SHOWN_MAX = 100;
 /** Of a command that writes without end. */
 const OUTPUT_CHARS_MAX = 256 * 1024;
 
-/** The command continues while another tab is shown; the events, which need a connection, stop. */
+/** A command ends with the page. While another tab is shown it goes on; the events, which need a connection, stop. */
 export default function Activity({ id, shown }: TabProps & { readonly shown: boolean }) {
   const mayRead = useMay('usage:read');
   return (
@@ -33,12 +33,16 @@ function RunCommand({ id }: TabProps) {
   const [output, setOutput] = useState<string | null>(null);
   const [end, setEnd] = useState<string | null>(null);
   const work = useWork();
+  const running = useRef<AbortController | null>(null);
+  useEffect(() => () => running.current?.abort(), []);
   const run = (event: FormEvent) => {
     event.preventDefault();
     setOutput('');
     setEnd(null);
+    running.current = new AbortController();
+    const { signal } = running.current;
     void work.run(async () => {
-      for await (const happened of execEvents(id, command)) {
+      for await (const happened of execEvents(id, command, signal)) {
         if (happened.type === 'output')
           setOutput((before) => (before + textOf(happened)).slice(-OUTPUT_CHARS_MAX));
         if (happened.type === 'error') throw new Error(happened.error.message);
@@ -82,8 +86,8 @@ function RunCommand({ id }: TabProps) {
 }
 
 /** Runs a command and yields its events. */
-async function* execEvents(id: string, command: string): AsyncGenerator<ExecEvent> {
-  const answer = await call(`/v1/computers/${id}/exec`, { body: { command, stream: true } });
+async function* execEvents(id: string, command: string, signal: AbortSignal): AsyncGenerator<ExecEvent> {
+  const answer = await call(`/v1/computers/${id}/exec`, { body: { command, stream: true }, signal });
   for await (const { data } of serverEvents(answer)) if (data) yield JSON.parse(data) as ExecEvent;
 }
 

@@ -11,6 +11,10 @@ import type { TabProps } from '../pages/computer.tsx';
 import { Failure } from '../parts/state.tsx';
 import { linkSocket } from './link-socket.ts';
 
+/** Bytes that wait to be drawn: browsers cannot slow a WebSocket down, and xterm throws at 50 MB. */
+const UNDRAWN_BYTES_MAX = 48_000_000;
+const CUT = '\r\n[Output is missing here: it came faster than it can be shown.]\r\n';
+
 export default function Terminals({ id }: TabProps) {
   const [tabs, setTabs] = useState([1]);
   const [shown, setShown] = useState(1);
@@ -119,8 +123,17 @@ async function connect(id: string, xterm: Xterm): Promise<WebSocket> {
     socket.readyState === WebSocket.OPEN && socket.send(data);
   xterm.onData((text) => whenOpen(keys.encode(text)));
   xterm.onResize(({ cols, rows }) => whenOpen(JSON.stringify({ type: 'resize', cols, rows })));
+  let undrawn = 0;
+  let isCut = false;
   socket.onmessage = ({ data }) => {
-    if (typeof data !== 'string') xterm.write(new Uint8Array(data as ArrayBuffer));
+    if (undrawn === 0) isCut = false;
+    if (typeof data === 'string' || isCut) return;
+    isCut = undrawn > UNDRAWN_BYTES_MAX;
+    const output = isCut ? CUT : new Uint8Array(data as ArrayBuffer);
+    undrawn += output.length;
+    xterm.write(output, () => {
+      undrawn -= output.length;
+    });
   };
   return socket;
 }

@@ -81,11 +81,10 @@ export async function start({ config, bus, logger, clock, metrics }: StartDeps):
   });
   return {
     async stop() {
-      await service.drain();
-      holds.stop();
       stopping.abort(new Error('the worker is stopping'));
-      await charges.stop();
-      await worker.stop();
+      // A slow reader of a video must not keep the jobs from other workers.
+      await Promise.all([service.drain(), charges.stop(), worker.stop()]);
+      holds.stop();
       await events.close();
       await makers.close();
       keys.close();

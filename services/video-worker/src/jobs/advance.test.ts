@@ -1,13 +1,15 @@
 // Tests the start protocol with a worker that dies before or after every single step, and a second worker that takes
 // over. Uses real NATS and in-memory makers.
 import { OBJECT_STORES } from '@switchyard/bus';
-import { type Event, VIDEO_RESULT_HOURS, videosRequest } from '@switchyard/contracts';
+import { type Event, VIDEO_RESULT_HOURS, videoKey, videosRequest } from '@switchyard/contracts';
+import { ByteBudget, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Installation, JOB_MS_MAX, startInstallation } from '../fixtures/installation.ts';
 import { type Death, Died, Mortal } from '../fixtures/mortal.ts';
 import { TestMaker, type TestMakerOptions, VIDEO } from '../fixtures/test-maker.ts';
-import { LEASE_MS } from './held-job.ts';
-import { EVENT_AGE_MS_MAX, ensureRecord } from './new-record.ts';
+import { workOn } from './advance.ts';
+import { holdJob, LEASE_MS } from './held-job.ts';
+import { EVENT_AGE_MS_MAX, ensureRecord, newRecord } from './new-record.ts';
 
 let installation: Installation;
 beforeAll(async () => {
@@ -156,6 +158,28 @@ describe('a job', () => {
     expectWhole(outcome);
     expect(outcome.record).toMatchObject({ state: 'failed', error: { code: 'upstream_rejected' } });
     expect(outcome.makers.second?.starts).toEqual([]);
+  });
+
+  test('that waits for memory when its worker stops is left to another one, not started', async () => {
+    const maker = new TestMaker();
+    const stopping = new AbortController();
+    const largeBodies = new ByteBudget({ bytesMax: LARGE_BODY_BYTES_MIN, clock: installation.clock });
+    const alive = installation.depsOf({ first: maker }, new Mortal(null));
+    const deps = { ...alive, largeBodies, stopping: stopping.signal };
+    const event = await installation.charge({ 'acme/first': CHARGE });
+    const record = newRecord(event, { bytes: OPTIONS_BYTES, callbackUrl: null });
+    const key = videoKey(record.org, record.id);
+    await installation.videos.create(key, record);
+    await largeBodies.take(OPTIONS_BYTES, { org: record.org, signal: stopping.signal });
+    const entry = await installation.videos.get(key);
+    const held = entry && (await holdJob(deps, entry, 'worker'));
+    if (!held) throw new Error('the job was not taken');
+    const working = workOn(deps, held);
+    expect(largeBodies.waiting).toBe(1);
+    stopping.abort();
+    await working;
+    expect(await installation.read(event)).toMatchObject({ state: 'waiting', lease: null });
+    expect(maker.starts).toEqual([]);
   });
 
   test('that fails at its maker reports the message without our account ids', async () => {

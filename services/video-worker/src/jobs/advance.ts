@@ -10,7 +10,7 @@ import {
   VideoNotTaken,
   type VideoProgress,
 } from '@switchyard/model-router/video';
-import { LARGE_BODY_BYTES_MIN } from '@switchyard/service';
+import { type HeldBytes, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import { defaultResolutionOf } from '../offer/video-limits.ts';
 import type { Change, HeldJob } from './held-job.ts';
 import type { JobDeps } from './job-deps.ts';
@@ -38,6 +38,8 @@ const RESULT_MS = VIDEO_RESULT_HOURS * 3_600_000;
 type After = { next: 'go on' } | { next: 'rest'; change: Change };
 
 const GO_ON: After = { next: 'go on' };
+/** Another worker may continue at once. */
+const LEAVE: After = { next: 'rest', change: {} };
 
 /** Whether a worker still has to act on this job. */
 export function needsWork({ state, unpublished_events }: VideoRecord): boolean {
@@ -130,20 +132,37 @@ async function startAgain(deps: JobDeps, held: HeldJob): Promise<After> {
   });
 }
 
-/** Reads the input of the job once memory is available, and holds the memory until `work` is done. */
+/**
+ * Reads the input of the job once memory is available, and holds the memory until `work` is done. A worker that stops
+ * leaves the job to another one: its drain may end during a start, and the maker's answer would be lost.
+ */
 async function withInput(
   deps: JobDeps,
-  { record, signal }: HeldJob,
+  held: HeldJob,
   work: (job: VideoJob | null) => Promise<After>,
 ): Promise<After> {
-  const { org, input_bytes: bytes } = record;
-  const isLarge = bytes > LARGE_BODY_BYTES_MIN;
-  const place = isLarge ? await deps.largeBodies.take(INPUT_COPIES * bytes, { org, signal }) : null;
+  let memory: HeldBytes | null = null;
   try {
-    return await work(await deps.inputs.read(record.id));
-  } finally {
-    place?.release();
+    memory = await takeMemory(deps, held);
+  } catch (error) {
+    held.signal.throwIfAborted();
+    if (deps.stopping.aborted) return LEAVE;
+    throw error;
   }
+  try {
+    const job = await deps.inputs.read(held.record.id);
+    return deps.stopping.aborted ? LEAVE : await work(job);
+  } finally {
+    memory?.release();
+  }
+}
+
+/** Memory for a large input; null for others. */
+async function takeMemory(deps: JobDeps, { record, signal: lost }: HeldJob): Promise<HeldBytes | null> {
+  const { org, input_bytes: bytes } = record;
+  if (bytes <= LARGE_BODY_BYTES_MIN) return null;
+  const signal = AbortSignal.any([lost, deps.stopping]);
+  return deps.largeBodies.take(INPUT_COPIES * bytes, { org, signal });
 }
 
 async function ask(deps: JobDeps, held: HeldJob, job: VideoJob): Promise<After> {
@@ -220,7 +239,7 @@ async function look(deps: JobDeps, held: HeldJob): Promise<After> {
   } catch (error) {
     held.signal.throwIfAborted();
     if (held.unwanted.aborted || late.signal.aborted) return GO_ON; // the next step ends the job
-    if (deps.stopping.aborted) return { next: 'rest', change: {} }; // another worker may continue at once
+    if (deps.stopping.aborted) return LEAVE;
     if (error instanceof ServiceError && error.code === 'body_too_large')
       return fail(
         deps,

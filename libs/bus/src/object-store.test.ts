@@ -165,6 +165,21 @@ describe('a put', () => {
     expect(await storedMessages('failing')).toBe(0);
   });
 
+  test('closes its source when the store fails before the first byte is read', async () => {
+    const closed = Promise.withResolvers<void>();
+    async function* source() {
+      try {
+        yield randomBytes(CHUNK);
+      } finally {
+        closed.resolve();
+      }
+    }
+    const down = vi.spyOn(bus.jsm.streams, 'getMessage').mockRejectedValue(new Error('no leader'));
+    await expect(files.put('file_x', source())).rejects.toMatchObject({ code: 'service_unavailable' });
+    down.mockRestore();
+    await closed.promise;
+  });
+
   test('is refused midway above its size limit, and leaves nothing', async () => {
     const store = await createObjectStore(bus, 'limited', 16 * 1024 * 1024, 0);
     const source = inPieces(randomBytes(3 * CHUNK), 1_000);

@@ -95,7 +95,7 @@ export class ObjectStore {
   /**
    * Stores the bytes of the source, which is read as fast as they are stored. The object exists completely when the
    * promise resolves. If it throws, no object exists, or the complete object if the store's answer was lost. An object
-   * of the same id is replaced.
+   * of the same id is replaced. The source is closed in any case.
    * @throws ServiceError `body_too_large`, `storage_full`, `service_unavailable`; and any error of the source.
    */
   async put(
@@ -106,7 +106,10 @@ export class ObjectStore {
     const nuid = randomBytes(16).toString('base64url');
     const writer = new ChunkWriter(this.#bus, this.name, this.#chunkSubject(nuid));
     try {
-      const before = await this.#entry(id);
+      const before = await this.#entry(id).catch((error: unknown) => {
+        closeUnread(source).catch(() => {}); // not awaited: its first piece may take long
+        throw error;
+      });
       const { bytes, chunks, sha256 } = await writer.write(source, options.bytesMax);
       const entry: ObjectEntry & Record<string, unknown> = {
         name: id,
@@ -305,6 +308,11 @@ export class ObjectStore {
       throw toStoreError(this.name, error);
     }
   }
+}
+
+/** Reads the first piece, because a generator that has not begun skips its `finally`. */
+async function closeUnread(source: AsyncIterable<Uint8Array> | Uint8Array): Promise<void> {
+  for await (const _ of source) return;
 }
 
 function indexOf(message: StoredMsg): number {

@@ -32,11 +32,21 @@ export async function pullImage(image: string, env: NodeJS.ProcessEnv): Promise<
 
 /**
  * Whether containers can run with folders of this machine mounted: there is a docker client, and an engine answers on
- * this host.
+ * this host, at once or after `engineSearch`, which may start one.
  */
-export async function canRunContainers(env: NodeJS.ProcessEnv): Promise<boolean> {
+export async function canRunContainers(
+  env: NodeJS.ProcessEnv,
+  engineSearch: Promise<unknown> | undefined,
+): Promise<boolean> {
   if (findProgram('docker', env.PATH) === undefined) return false;
   if (env.DOCKER_HOST !== undefined && !env.DOCKER_HOST.startsWith('unix:')) return false;
+  if (await engineAnswers(env)) return true;
+  if (engineSearch === undefined) return false;
+  await engineSearch;
+  return engineAnswers(env);
+}
+
+async function engineAnswers(env: NodeJS.ProcessEnv): Promise<boolean> {
   try {
     await runCommand('docker', ['version'], { timeoutMs: COMMAND_TIMEOUT_MS, env });
     return true;

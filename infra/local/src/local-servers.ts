@@ -25,6 +25,8 @@ export interface LocalServersDeps {
 interface ServerSettings {
   /** Whether the server may be a container. */
   readonly containers: boolean;
+  /** Where it may start an engine, a container waits for it. */
+  readonly engineSearch?: Promise<unknown>;
   /** Any free port if undefined. */
   readonly port: number | undefined;
 }
@@ -50,11 +52,11 @@ export async function startNats(
   hosts: readonly string[],
 ): Promise<StartedNats> {
   const { env, cacheFolder, dataFolder, processes, progress } = deps;
-  const { containers } = settings;
+  const { containers, engineSearch } = settings;
   const { url, users } = await progress.step(
     'NATS',
     async (doing) => {
-      const server = await findNatsServer({ env, cacheFolder, containers, doing });
+      const server = await findNatsServer({ env, cacheFolder, containers, engineSearch, doing });
       if (server.kind === 'address') return { server, url: server.url, users: undefined };
       const users = await readOrMakeUsers(dataFolder, hosts);
       const configFile = await writeNatsConfig(usersFolder(dataFolder));
@@ -73,12 +75,15 @@ export async function startNats(
 /** Returns the URL of the server. */
 export async function startMongo(deps: LocalServersDeps, settings: ServerSettings): Promise<string> {
   const { env, cacheFolder, dataFolder, packages, processes, progress } = deps;
-  const { containers } = settings;
+  const { containers, engineSearch } = settings;
   const { url } = await progress.step(
     'MongoDB',
     async (doing) => {
       const folder = join(dataFolder, 'mongo');
-      const server = await findMongoServer({ env, cacheFolder, packages, containers, folder, doing });
+      const server = await findMongoServer({
+        ...{ env, cacheFolder, packages, folder, doing },
+        ...{ containers, engineSearch },
+      });
       if (server.kind === 'address') return { server, url: server.url };
       const port = await choosePort(MONGO_HOST, settings.port, 'SWITCHYARD_MONGODB_PORT');
       const spec = await mongoServerProcess({ name: 'mongo', server, port, folder, env });

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -11,12 +12,13 @@ async function setup() {
   const bin = join(folder, 'bin');
   const mongod = join(bin, 'mongod');
   await mkdir(bin);
-  const find = (env: NodeJS.ProcessEnv = {}) =>
+  const find = (env: NodeJS.ProcessEnv = {}, engineSearch?: Promise<unknown>) =>
     findMongoServer({
       env: { PATH: bin, ...env },
       cacheFolder: join(folder, 'cache'),
       packages,
       containers: false,
+      engineSearch,
       folder: join(folder, 'data'),
       doing: () => {},
     });
@@ -71,6 +73,20 @@ test('a folder that a container began needs one, also where a new folder would g
   await install('docker', commands);
   expect(await find()).toEqual({ kind: 'container', image: 'mongo:8' });
   expect(await readFile(pulled, 'utf8')).toBe('pull --quiet mongo:8\n');
+});
+
+test('a container waits for a Docker engine that is being started', async () => {
+  const { folder, find, install } = await setup();
+  const [engine, asked] = [join(folder, 'engine'), join(folder, 'asked')];
+  await install('docker', `test -e ${engine} || { : > ${asked}; exit 1; }`);
+  await mkdir(join(folder, 'data'));
+  await writeFile(join(folder, 'data', 'kind'), 'container\n');
+  const started = Promise.withResolvers<void>();
+  const found = find({}, started.promise);
+  await expect.poll(() => existsSync(asked)).toBe(true);
+  await writeFile(engine, '');
+  started.resolve();
+  expect(await found).toEqual({ kind: 'container', image: 'mongo:8' });
 });
 
 test('a container is named by its folder, so that the next start removes one that was left, whatever its port', async () => {

@@ -43,6 +43,8 @@ interface FindMongoServerOptions {
   readonly packages: DebianPackages;
   /** Whether a container may begin a folder. */
   readonly containers: boolean;
+  /** A container waits for it. */
+  readonly engineSearch?: Promise<unknown> | undefined;
   /** The folder of the data. A folder in use keeps its kind of server. */
   readonly folder: string;
   readonly doing: Doing;
@@ -134,8 +136,8 @@ const find: Record<
     const path = findProgram('mongod', env.PATH);
     return path === undefined ? undefined : { kind: 'program', path };
   },
-  async container({ env, cacheFolder, containers, doing }, isBegun) {
-    if (!(containers || isBegun) || !(await canRunContainers(env))) return undefined;
+  async container({ env, cacheFolder, containers, engineSearch, doing }, isBegun) {
+    if (!(containers || isBegun) || !(await canRunContainers(env, engineSearch))) return undefined;
     if (await hasImage(MONGO_IMAGE, env)) return { kind: 'container', image: MONGO_IMAGE };
     // An earlier build is faster than a download.
     if (!isBegun && (await isStandInBuilt(cacheFolder))) return undefined;

@@ -51,6 +51,8 @@ interface FindNatsServerOptions {
   readonly cacheFolder: string;
   /** Whether a container is allowed. Tests that kill the server need the program. */
   readonly containers: boolean;
+  /** A container waits for it. */
+  readonly engineSearch?: Promise<unknown> | undefined;
   readonly doing: Doing;
 }
 
@@ -69,7 +71,7 @@ export async function findNatsServer(options: FindNatsServerOptions): Promise<Na
     });
   }
   const built = builtNatsServer(cacheFolder);
-  if (built === undefined && options.containers && (await haveImage(env, options.doing))) {
+  if (built === undefined && options.containers && (await haveImage(options))) {
     return { kind: 'container', image: NATS_IMAGE };
   }
   return built ?? ensureBuiltNatsServer(options);
@@ -80,7 +82,7 @@ export async function ensureBuiltNatsServer({
   env,
   cacheFolder,
   doing,
-}: Omit<FindNatsServerOptions, 'containers'>): Promise<NatsProgram> {
+}: Omit<FindNatsServerOptions, 'containers' | 'engineSearch'>): Promise<NatsProgram> {
   const built = builtNatsServer(cacheFolder);
   if (built !== undefined) return built;
   const go = findProgram('go', env.PATH);
@@ -159,8 +161,8 @@ function builtNatsServer(cacheFolder: string): NatsProgram | undefined {
   return { ...program, origin: `built before, in ${folder}` };
 }
 
-async function haveImage(env: NodeJS.ProcessEnv, doing: Doing): Promise<boolean> {
-  if (!(await canRunContainers(env))) return false;
+async function haveImage({ env, engineSearch, doing }: FindNatsServerOptions): Promise<boolean> {
+  if (!(await canRunContainers(env, engineSearch))) return false;
   if (await hasImage(NATS_IMAGE, env)) return true;
   doing(`pulling ${NATS_IMAGE}`);
   return pullImage(NATS_IMAGE, env);

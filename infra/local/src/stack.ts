@@ -75,8 +75,8 @@ export function createStack(deps: StackDeps): Stack {
       // Last in the queue of apt-get, because a start needs its servers first.
       const localPrograms = engineSearch.then(installLocalPrograms, () => {});
       const [nats, mongoUrl, engine] = await Promise.all([
-        startNats(servers, { containers, port: config.natsPort }, hostsOf(deps)),
-        startMongo(servers, { containers, port: config.mongoPort }),
+        startNats(servers, { containers, engineSearch, port: config.natsPort }, hostsOf(deps)),
+        startMongo(servers, { containers, engineSearch, port: config.mongoPort }),
         engineSearch,
         buildConsole(),
       ]);

@@ -32,6 +32,8 @@ interface FindDockerEngineOptions {
   readonly cacheFolder: string;
   readonly packages: DebianPackages;
   readonly doing: Doing;
+  /** Aborted when nobody waits for the engine any more: an engine that is being started is ended. */
+  readonly stopping: AbortSignal;
 }
 
 /** Even on a busy machine an engine answers in time. */
@@ -113,10 +115,11 @@ export async function servesOthers(): Promise<boolean> {
 }
 
 /** Starts dockerd in its own session with its own log: it outlives this process while others use it. */
-async function startDockerd(
+export async function startDockerd(
   origin: string,
-  { env, cacheFolder }: FindDockerEngineOptions,
+  { env, cacheFolder, stopping }: Pick<FindDockerEngineOptions, 'env' | 'cacheFolder' | 'stopping'>,
 ): Promise<DockerEngine> {
+  stopping.throwIfAborted();
   mkdirSync(cacheFolder, { recursive: true });
   const logFile = join(cacheFolder, 'dockerd.log');
   const log = openSync(logFile, 'w', 0o600);
@@ -128,16 +131,23 @@ async function startDockerd(
     () => died.abort(),
     () => died.abort(),
   );
+  const end = () => child.kill();
+  stopping.addEventListener('abort', end);
   const deadline = performance.now() + START_TIMEOUT_MS;
-  while (performance.now() < deadline && !died.signal.aborted) {
-    const version = await engineVersion(env);
-    const identity = child.pid === undefined ? undefined : await processIdentity(child.pid);
-    if (version !== undefined && identity !== undefined) {
-      return { version, origin, started: { pid: child.pid!, identity } };
+  try {
+    while (performance.now() < deadline && !died.signal.aborted) {
+      const version = await engineVersion(env);
+      const identity = child.pid === undefined ? undefined : await processIdentity(child.pid);
+      if (version !== undefined && identity !== undefined && !stopping.aborted) {
+        return { version, origin, started: { pid: child.pid!, identity } };
+      }
+      await delay(POLL_EVERY_MS, undefined, { signal: died.signal }).catch(() => {});
     }
-    await delay(POLL_EVERY_MS, undefined, { signal: died.signal }).catch(() => {});
+  } finally {
+    stopping.removeEventListener('abort', end);
   }
   if (!died.signal.aborted) child.kill('SIGKILL');
+  stopping.throwIfAborted();
   const words = lastLines(await readFile(logFile, 'utf8').catch(() => ''), LOG_LINES_SHOWN);
   throw new SetupError(
     `dockerd ${died.signal.aborted ? 'ended at its start' : `does not answer after ${START_TIMEOUT_MS / 1000} s`}:\n${words}`,

@@ -18,7 +18,7 @@ export interface LocalServersDeps {
   readonly dataFolder: string;
   readonly cacheFolder: string;
   readonly packages: DebianPackages;
-  readonly processes: Pick<Processes, 'run'>;
+  readonly processes: Pick<Processes, 'run' | 'stopping'>;
   readonly progress: Progress;
 }
 
@@ -97,7 +97,7 @@ export async function startMongo(deps: LocalServersDeps, settings: ServerSetting
 
 /** Returns the engine, or the reason why there is none. `without` says what happens then. */
 export async function findEngine(
-  { env, cacheFolder, packages, progress }: LocalServersDeps,
+  { env, cacheFolder, packages, processes, progress }: LocalServersDeps,
   users: EngineUsers,
   without: string,
 ): Promise<DockerEngine | { readonly reason: string }> {
@@ -105,7 +105,7 @@ export async function findEngine(
     await users.join();
     return await progress.step(
       'Docker',
-      (doing) => findDockerEngine({ env, cacheFolder, packages, doing }),
+      (doing) => findDockerEngine({ env, cacheFolder, packages, doing, stopping: processes.stopping }),
       describeDockerEngine,
     );
   } catch (error) {

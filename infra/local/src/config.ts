@@ -10,7 +10,8 @@ export const ROOT = join(import.meta.dirname, '..', '..', '..');
 const port = z.coerce.number().int().min(1).max(65_535);
 const INSTANCES_MAX = 16;
 
-const environment = z.object({
+/** The launcher's environment variables. */
+export const environment = z.object({
   /** The edge's address. */
   PORT: port.default(8080),
   HOST: z.string().default('127.0.0.1'),
@@ -41,9 +42,6 @@ const environment = z.object({
   SWITCHYARD_NATS_PORT: port.optional(),
   SWITCHYARD_MONGODB_PORT: port.optional(),
 });
-
-/** The names of all settings of the launcher. */
-export const LAUNCHER_VARIABLES: readonly string[] = Object.keys(environment.shape);
 
 const launcherConfig = environment.transform((set) => ({
   host: set.HOST,

@@ -1,9 +1,8 @@
 /** The parts of the local stack that tests and other tools use. */
-export { addressesFile, readAddresses } from './addresses.ts';
+export { readAddresses } from './addresses.ts';
 export { ROOT } from './config.ts';
-export { ensureConsole } from './console-build.ts';
-export { createDebianPackages, type DebianPackages } from './debian-packages.ts';
-export { type DockerCompose, presentDockerCompose } from './docker-compose.ts';
+export { createDebianPackages } from './debian-packages.ts';
+export { presentDockerCompose } from './docker-compose.ts';
 export { engineVersion } from './docker-engine.ts';
 export { freePort } from './free-port.ts';
 export { addHost, hostNames, removeHost } from './host-users.ts';
@@ -13,11 +12,9 @@ export { ensureStandIn, standInCommand } from './mongo-stand-in.ts';
 export { ensureBuiltNatsServer, findNatsServer, NATS_IMAGE, natsServerProcess } from './nats-server.ts';
 export { ensureNatsTls, publicNames } from './nats-tls.ts';
 export { readOrMakeUser, readOrMakeUsers, usersFolder, writeNatsConfig } from './nats-users.ts';
-export { createPidFiles } from './pid-files.ts';
 export { processIdentity } from './process-identity.ts';
-export { openProcessLog } from './process-log.ts';
 export { ensurePythonPackages } from './python-packages.ts';
 export { findProgram, runCommand } from './run-command.ts';
 export { SetupError } from './setup-error.ts';
-export { type ProcessSpec, type Supervised, supervise } from './supervisor.ts';
+export type { ProcessSpec } from './supervisor.ts';
 export { makeOnce, toolsCacheFolder } from './tools-cache.ts';

@@ -24,7 +24,7 @@ export interface ServerCertificate {
   readonly keyFile: string;
 }
 
-export interface NatsTls extends ServerCertificate {
+interface NatsTls extends ServerCertificate {
   readonly caFile: string;
 }
 

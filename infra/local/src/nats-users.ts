@@ -79,7 +79,7 @@ async function writeUser(file: string, user: string): Promise<NatsCredentials> {
   return { user, password };
 }
 
-export interface KnownUser extends NatsCredentials {
+interface KnownUser extends NatsCredentials {
   readonly name: string;
   readonly file: string;
 }

@@ -8,7 +8,7 @@ import { findProgram, runCommand } from './run-command.ts';
 import { SetupError } from './setup-error.ts';
 import { makeOnce, toolsCacheFolder } from './tools-cache.ts';
 
-export interface PythonPackagesOptions {
+interface PythonPackagesOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly packages: DebianPackages;
   /** File that lists the Python packages; default: those of clients/python and its tests. */

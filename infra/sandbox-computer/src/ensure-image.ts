@@ -9,7 +9,7 @@ import { readRecipe } from './recipe.ts';
 export const IMAGE = 'switchyard/sandbox-computer:latest';
 const BUILDING = 'building the standard computer image';
 
-export interface EnsureImageOptions {
+interface EnsureImageOptions {
   readonly docker: Docker;
   /** Receives the progress in words at each step. Not called if the image exists. */
   readonly onProgress?: (message: string) => void;

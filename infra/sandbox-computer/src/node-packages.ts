@@ -15,7 +15,7 @@ const NPM_VERSION = '10.9.9';
 export type Architecture = 'x64' | 'arm64';
 
 /** npm packages with their versions. */
-export interface NodePackages {
+interface NodePackages {
   readonly node: string;
   readonly npm: string;
 }

@@ -30,7 +30,7 @@ export interface BaseRecipe {
   readonly prepare: (kitchen: Kitchen) => Promise<Ingredients>;
 }
 
-export interface Ingredients {
+interface Ingredients {
   /** Changes with what goes into the image. */
   readonly version: string;
   /** Writes what the Dockerfile copies to the root of the image. */

@@ -22,7 +22,7 @@ import { BASES, type BaseRecipe, type Kitchen } from './base-recipes.ts';
 const DOCKERFILES = join(import.meta.dirname, '..', 'bases');
 
 /** The name of an image for each variable of docker-compose.yml; and no user of MongoDB, if it is the stand-in. */
-export type Bases = Record<(typeof BASES)[keyof typeof BASES]['variable'], string> & { MONGODB_USER?: '' };
+type Bases = Record<(typeof BASES)[keyof typeof BASES]['variable'], string> & { MONGODB_USER?: '' };
 
 interface EnsureBasesOptions {
   readonly docker: Docker;

@@ -16,7 +16,7 @@ const BASE64 = /^[A-Za-z0-9+/\s_-]*(?:=\s*){0,2}$/;
 const PREAMBLE_LENGTH_MAX = 256;
 const MIB = 1024 * 1024;
 
-export interface PictureSource {
+interface PictureSource {
   egress: Egress;
   signal: AbortSignal;
   /** Takes the memory that a download needs, once it is known; the caller has reserved `DOWNLOAD_BYTES_MAX`. */

@@ -1,4 +1,6 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { type IncomingCall, serve } from '@switchyard/bus';
 import { modelCallSubject, ServiceError } from '@switchyard/contracts';
@@ -27,7 +29,7 @@ afterAll(() => edge?.stop());
 const CHAT = { path: '/v1/chat/completions', hello: { messages: [{ role: 'user', content: 'Hello!' }] } };
 const RESPONSES = { path: '/v1/responses', hello: { input: 'Hello!' } };
 
-async function openStream({ path, hello } = CHAT as { path: string; hello: object }) {
+async function openStream({ path, hello } = CHAT as { path: string; hello: object }, bearer = key) {
   const call = new Promise<IncomingCall>((resolve) => {
     taken = resolve;
   });
@@ -38,7 +40,7 @@ async function openStream({ path, hello } = CHAT as { path: string; hello: objec
     ...hello,
   });
   socket.write(
-    `POST ${path} HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${key}\r\n` +
+    `POST ${path} HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${bearer}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   );
   const incoming = await call;
@@ -87,6 +89,25 @@ test('a client that resumes reading before the timeout gets the whole answer', a
   await ended;
   expect(bytes).toBeGreaterThan(PIECES * PIECE.length);
   socket.destroy();
+});
+
+test('a stream whose key is revoked between its end and the last byte that its client reads is cut off', async () => {
+  const responses: ServerResponse[] = [];
+  const note = (message: unknown) => responses.push((message as { response: ServerResponse }).response);
+  subscribe('http.server.request.start', note);
+  const revoked = await edge.addKey();
+  const { socket, incoming } = await openStream(CHAT, revoked);
+  unsubscribe('http.server.request.start', note);
+  const [response] = responses;
+  incoming.write(Buffer.from(': begun\n\n'));
+  await once(socket, 'data');
+  Object.assign(response?.socket ?? {}, { _write() {}, _writev: null }); // as if the client read nothing
+  incoming.write(Buffer.from('data: {}\n\n'));
+  incoming.end({ cost: '0' });
+  await expect.poll(() => response?.writableEnded).toBe(true);
+  const closed = once(socket, 'close');
+  await edge.revokeKey(revoked);
+  await closed;
 });
 
 test.each([

@@ -72,6 +72,8 @@ class Relay implements ReplySink, Revocable {
   #cost: string | null = null;
   #contentLength: number | null = null;
   #started = false;
+  /** The end of a streamed answer was written; the client may still read. */
+  #ended = false;
   #over = false;
   #unread = 0;
 
@@ -130,8 +132,10 @@ class Relay implements ReplySink, Revocable {
     const costHeader = this.#deps.receipts.stateCost(org, eventIds.call(requestId), cost);
     // A kept answer can be fetched again, so a kill before the client has it all must not take its charge back.
     this.#request.idempotent?.whenKept(() => this.#settle());
-    if (this.#started) raw.end(last, () => this.#settle());
-    else {
+    if (this.#started) {
+      this.#ended = true;
+      raw.end(last, () => this.#settle());
+    } else {
       this.#reply.hijack();
       raw.writeHead(this.#status, {
         ...this.#headers(),
@@ -169,9 +173,10 @@ class Relay implements ReplySink, Revocable {
       this.#reply.send(error);
       return;
     }
-    // The answer has begun: a stream ends with an error event and no [DONE]; any other answer is cut off.
+    // The answer has begun: a stream ends with an error event and no [DONE]; any other answer, and the rest of a stream
+    // that has ended, is cut off.
     const { raw } = this.#reply;
-    if (this.#contentType.startsWith('text/event-stream'))
+    if (!this.#ended && this.#contentType.startsWith('text/event-stream'))
       raw.end(errorShapeOf(this.#head.dialect).streamEnd(error, this.#head.request_id));
     else raw.destroy();
   }

@@ -47,28 +47,12 @@ export function renderError(
 export function toServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
   const error = thrown as Partial<FastifyError>;
-  switch (error.code) {
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new ServiceError('body_too_large', 'The body exceeds the limit of this endpoint. Send less.', {
-        cause: thrown,
-      });
-    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new ServiceError(
-        'unsupported_media_type',
-        'Unsupported content type. Send Content-Type: application/json.',
-        {
-          cause: thrown,
-        },
-      );
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new ServiceError(
-        'invalid_request',
-        'The body does not match Content-Length. Correct the header.',
-        {
-          cause: thrown,
-        },
-      );
-  }
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return new ServiceError(
+      'unsupported_media_type',
+      'Unsupported content type. Send Content-Type: application/json.',
+      { cause: thrown },
+    );
   if (typeof error.statusCode === 'number' && error.statusCode >= 400 && error.statusCode < 500)
     return new ServiceError('invalid_request', error.message ?? 'The request is not valid. See /docs.', {
       cause: thrown,

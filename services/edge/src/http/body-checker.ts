@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { fromWireError, ServiceError } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
 import type { FastifyRequest } from 'fastify';
+import { beforeWork } from '../idempotency/before-work.ts';
 import type { BodyCheck, CheckedReply } from './check-body.worker.ts';
 import type { CheckedBody, CheckedBodyName } from './checked-bodies.ts';
 import { checkBody } from './read-body.ts';
@@ -39,7 +40,10 @@ export class BodyChecker {
   async check<N extends CheckedBodyName>(name: N, request: FastifyRequest): Promise<CheckedBody<N>> {
     const { body } = request;
     if (!Buffer.isBuffer(body) || body.length <= INLINE_BODY_BYTES_MAX) return checkBody(name, body);
-    const { bytes, error, value } = await this.#askWorker(name, body, request);
+    const { bytes, error, value } = await beforeWork(
+      request.idempotent,
+      this.#askWorker(name, body, request.apiKey?.org ?? null),
+    );
     request.body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     if (error) throw fromWireError(error);
     return value as CheckedBody<N>;
@@ -51,14 +55,11 @@ export class BodyChecker {
   }
 
   /** Transfers the body's memory to the thread and back, so that only one copy exists. */
-  #askWorker(name: CheckedBodyName, body: Buffer, request: FastifyRequest): Promise<CheckedReply> {
-    const org = request.apiKey?.org ?? null;
-    if (!this.#hasRoom(org)) {
-      request.idempotent?.forget(); // no work has begun
+  async #askWorker(name: CheckedBodyName, body: Buffer, org: string | null): Promise<CheckedReply> {
+    if (!this.#hasRoom(org))
       throw new ServiceError('service_unavailable', 'Too many large bodies are waiting. Retry later.', {
         retryAfterS: 1,
       });
-    }
     this.#worker ??= this.#startWorker();
     const id = this.#nextId++;
     const bytes = ownMemory(body);

@@ -16,6 +16,7 @@ import { type FindHost, requireComputers } from '../computers/find-host.ts';
 import { parseBody } from '../http/read-body.ts';
 import { type Route, rawRoute } from '../http/route.ts';
 import { sendJson } from '../http/send-json.ts';
+import { beforeWork } from '../idempotency/before-work.ts';
 
 /** Longer than control waits for a host, so that control decides how a creation ended. */
 const CREATE_TIMEOUT_MS = HOST_CREATE_TIMEOUT_MS + 30_000;
@@ -69,7 +70,7 @@ export function computerCreationRoutes(deps: ComputerCreationRoutesDeps): Route[
         requireComputers(enabled);
         const metadata = joinTags(body.metadata ?? {}, caller?.tags, 'metadata');
         const asked = {
-          ...{ org: key.org, key_id: key.id, ...(await spending.termsOf(key)) },
+          ...{ org: key.org, key_id: key.id, ...(await beforeWork(idempotent, spending.termsOf(key))) },
           body: { ...body, metadata },
         };
         const timeoutMs = CREATE_TIMEOUT_MS;

@@ -22,6 +22,7 @@ import { check } from '../http/read-body.ts';
 import { clientGone } from '../http/request-over.ts';
 import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
 import { sendJsonBytes } from '../http/send-json.ts';
+import { beforeWork } from '../idempotency/before-work.ts';
 import { COMPUTERS_TAG, computerParams, RUNNING_COMPUTER_ERRORS } from './computer-route.ts';
 
 interface ComputerExecRoutesDeps {
@@ -70,7 +71,7 @@ function execRoute(deps: ComputerExecRoutesDeps): Route {
       if (body.stream) await request.idempotent?.beginStream();
       request.heldBody?.release();
       await whileKeyHolds(open, apiKey, gone, async ({ org }, signal) => {
-        const host = await findHost(org, id);
+        const host = await beforeWork(request.idempotent, findHost(org, id));
         signal.addEventListener('abort', () => request.idempotent?.interrupted());
         if (body.stream) {
           const head = { request_id: request.id, org, id };

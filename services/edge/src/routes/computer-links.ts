@@ -17,6 +17,7 @@ import { publicOrigin } from '../http/host-header.ts';
 import { check, parseBody } from '../http/read-body.ts';
 import { type Route, rawRoute } from '../http/route.ts';
 import { sendJson } from '../http/send-json.ts';
+import { beforeWork } from '../idempotency/before-work.ts';
 import type { Sessions } from '../session/sessions.ts';
 import { COMPUTERS_TAG, computerParams, RUNNING_COMPUTER_ERRORS } from './computer-route.ts';
 
@@ -86,7 +87,8 @@ function desktopRoute(deps: ComputerLinkRoutesDeps): Route {
     async (request, reply, key) => {
       const { id } = check(computerParams, request.params);
       const { minutes } = parseBody(desktopRequest, request.body);
-      await startDesktop(deps, key.org, id, request.id);
+      const host = await beforeWork(request.idempotent, deps.findHost(key.org, id));
+      await startDesktop(deps.bus, { host, org: key.org, id }, request.id);
       const { base, path, expiresAt } = makeLink(deps, request, { id, port: DESKTOP_PORT, minutes });
       // The small noVNC page: the large one stores its settings in browser storage, which a sandboxed page lacks.
       const socket = `${path.slice(1)}websockify`;
@@ -102,12 +104,10 @@ function desktopRoute(deps: ComputerLinkRoutesDeps): Route {
 }
 
 async function startDesktop(
-  { bus, findHost }: ComputerLinkRoutesDeps,
-  org: string,
-  id: string,
+  bus: Bus,
+  { host, org, id }: { readonly host: string; readonly org: string; readonly id: string },
   requestId: string,
 ) {
-  const host = await findHost(org, id);
   const body = { command: 'start-desktop', timeout: DESKTOP_START_S_MAX };
   const result = await requestHost(
     bus,

@@ -129,6 +129,25 @@ test('a call to a computer whose host is silent is refused at once, with the rea
   for (const [path, body] of calls) expect(await ask(path, body)).toMatchObject(unreachable);
 });
 
+test.each([
+  ['exec', { command: 'true' }],
+  ['desktop', {}],
+])('%s on a computer whose host is silent leaves its Idempotency-Key free', async (path, body) => {
+  const { id: lost } = await addSilentComputer(edge);
+  const headers = {
+    authorization,
+    'content-type': 'application/json',
+    'idempotency-key': `${path}-${lost}`,
+  };
+  const ask = async () => {
+    const init = { method: 'POST', headers, body: JSON.stringify(body) };
+    const answer = await fetch(`${edge.url}/v1/computers/${lost}/${path}`, init);
+    return [answer.status, answer.headers.get('idempotent-replayed')];
+  };
+  expect(await ask()).toEqual([503, null]);
+  expect(await ask()).toEqual([503, null]);
+});
+
 /** The bus checks the deadlines of its calls four times a second. */
 const DEADLINES_CHECKED_MS = 1_000;
 

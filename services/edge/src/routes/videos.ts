@@ -31,6 +31,7 @@ import { check } from '../http/read-body.ts';
 import { clientGone } from '../http/request-over.ts';
 import { publicRoute, type Route, type RouteDescription, rawRoute } from '../http/route.ts';
 import { sendJson } from '../http/send-json.ts';
+import { beforeWork } from '../idempotency/before-work.ts';
 import type { Receipts } from '../receipts/receipts.ts';
 import { sendVideo } from '../videos/send-video.ts';
 import type { VideoTokens } from '../videos/video-tokens.ts';
@@ -181,7 +182,8 @@ async function startVideo(
   const gone = clientGone(request, reply);
   const asked = await deps.bodies.check('video', request);
   const bytes = request.body as Buffer;
-  const head: CreateVideoHead = await beginModelCall(deps, key, request, asked, bytes.length);
+  const begun = beginModelCall(deps, key, request, asked, bytes.length);
+  const head: CreateVideoHead = await beforeWork(request.idempotent, begun);
   const held = request.heldBody;
   const body = held && bytes.length > LARGE_BODY_BYTES_MIN ? handOver(bytes, held) : bytes;
   const call = { subject: VIDEO_CREATE_SUBJECT, head, body };

@@ -16,12 +16,9 @@ export interface AskOptions {
   apiKey: string | undefined;
 }
 
-/** The server answered, but not with what was asked for. */
-export class BadAnswer extends Error {}
-
 /**
  * GETs the URL, or POSTs `body` to it.
- * @throws Error with a short reason: no answer; BadAnswer: an error status, or an unexpected shape.
+ * @throws Error with a short reason: no answer, an error status, or an unexpected shape
  */
 export async function askServer<S extends z.ZodType>(
   url: string,
@@ -50,17 +47,16 @@ export async function askServer<S extends z.ZodType>(
     );
     if (!response.ok) {
       await response.body?.cancel();
-      throw new BadAnswer(`it answered ${response.status}`);
+      throw new Error(`it answered ${response.status}`);
     }
     const parsed = schema.safeParse(
       JSON.parse((await readBody(response, ANSWER_BYTES_MAX)).toString('utf8')),
     );
     if (!parsed.success)
-      throw new BadAnswer('its answer is not of the documented shape', { cause: parsed.error });
+      throw new Error('its answer is not of the documented shape', { cause: parsed.error });
     return parsed.data;
   } catch (error) {
-    if (error instanceof BadAnswer) throw error;
-    if (error instanceof SyntaxError) throw new BadAnswer('its answer is not JSON', { cause: error });
+    if (error instanceof SyntaxError) throw new Error('its answer is not JSON', { cause: error });
     throw new Error(inWords(error), { cause: error });
   } finally {
     cancelTimer();

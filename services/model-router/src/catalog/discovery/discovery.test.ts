@@ -89,13 +89,16 @@ describe('Ollama', () => {
     expect(cards()).toHaveLength(5);
   });
 
-  test('a broken model leaves the others available, and its own entry as it was', async () => {
-    servers.breakCard('codellama:13b');
+  test.each([
+    ['answers with an error', { status: 500, body: 'no' }],
+    ['leads elsewhere', { status: 302, body: '', location: 'http://elsewhere.invalid/api/show' }],
+  ])('a model whose card %s leaves the others available, and its own entry as it was', async (_, card) => {
+    servers.breakCard('codellama:13b', card);
     const catalog = await follow({ SWITCHYARD_OLLAMA_URL: servers.url });
     expect(find(catalog, 'ollama/llama3:latest')?.available).toBe(true);
     expect(find(catalog, 'ollama/codellama:13b')).toBeUndefined();
     servers.repairCard('codellama:13b');
-    servers.breakCard('llama3:latest');
+    servers.breakCard('llama3:latest', card);
     clock.advance(ASK_AGAIN_MS);
     await expect.poll(() => find(catalog, 'ollama/codellama:13b')?.available).toBe(true);
     expect(find(catalog, 'ollama/llama3:latest')?.available).toBe(true);

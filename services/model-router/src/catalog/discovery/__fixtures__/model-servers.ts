@@ -14,8 +14,8 @@ export interface ModelServers {
   authorization(): string | undefined;
   /** Removes the model with this name. */
   remove(name: string): void;
-  /** Changes the digest of this model, and answers 500 for its card until it is repaired. */
-  breakCard(name: string): void;
+  /** Changes the digest of this model, and answers 500, or this, for its card until it is repaired. */
+  breakCard(name: string, answer?: Instead): void;
   repairCard(name: string): void;
   /** Sends this answer from now on; null restores the documented answers. */
   answerWith(answer: Instead | null): void;
@@ -31,7 +31,7 @@ interface Instead {
 export async function startModelServers(): Promise<ModelServers> {
   const asked: string[] = [];
   const removed = new Set<string>();
-  const broken = new Set<string>();
+  const broken = new Map<string, Instead>();
   let instead: Instead | null = null;
   let authorization: string | undefined;
   const cards: Record<string, unknown> = show.answers;
@@ -48,7 +48,8 @@ export async function startModelServers(): Promise<ModelServers> {
           .filter(({ name }) => !removed.has(name))
           .map((model) => (broken.has(model.name) ? { ...model, digest: 'another' } : model)),
       });
-    if (request.url === '/api/show' && broken.has(name)) return { status: 500, body: '{"error":"corrupt"}' };
+    const brokenCard = request.url === '/api/show' ? broken.get(name) : undefined;
+    if (brokenCard) return brokenCard;
     if (request.url === '/api/show' && cards[name] && !removed.has(name)) return ok(cards[name]);
     if (request.url === '/v1/models') return ok(vllm.answer);
     if (request.url === '/v1/chat/completions') return ok(completionBy(name));
@@ -66,7 +67,7 @@ export async function startModelServers(): Promise<ModelServers> {
     asked,
     authorization: () => authorization,
     remove: (name) => void removed.add(name),
-    breakCard: (name) => void broken.add(name),
+    breakCard: (name, answer = { status: 500, body: '{"error":"corrupt"}' }) => void broken.set(name, answer),
     repairCard: (name) => void broken.delete(name),
     answerWith: (answer) => {
       instead = answer;

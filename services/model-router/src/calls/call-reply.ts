@@ -34,6 +34,7 @@ export class CallReply {
   forward(model: CatalogModel, streamed: StreamedAnswer, bytes: Buffer, contentType: string): boolean {
     const { call, budget } = this.#deps;
     call.setHead(streamed.head(contentType)); // before the budget may end the stream
+    if (budget?.exceeded) throw budget.exceeded; // before the bytes are charged
     const out = streamed.push(bytes);
     const covered = budget?.covers(model, () => streamed.produced().price.costNano, call.signal) ?? true;
     if (out === null) return covered;

@@ -40,10 +40,8 @@ export class CallBudget {
   /**
    * Whether a stream may continue at once; if not, `room` resolves when it may.
    * @param produced the cost of the output so far; called only when a limit applies
-   * @throws `exceeded`
    */
   covers(model: CatalogModel, produced: () => bigint, signal: AbortSignal): boolean {
-    if (this.#exceeded) throw this.#exceeded;
     if (this.#toppingUp) return false;
     const { granted } = this.#hold;
     if (granted === null || this.#outputLimited) return true;

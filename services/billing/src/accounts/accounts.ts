@@ -38,7 +38,7 @@ interface Terms {
 /** Terms of an org that pays in advance. */
 const PREPAID = 'prepaid';
 
-/** The limit of a revoked key can no longer count what the keys below it spend, so those keys may spend nothing. */
+/** The limit of a revoked key can no longer count what the keys below it spend, so those that are left may spend nothing. */
 const REVOKED: Terms = {
   text: 'revoked',
   limit: 0n,
@@ -77,12 +77,15 @@ export class Accounts {
     const orgTerms =
       record?.billing === 'prepaid' ? this.#prepaid(org) : this.#terms(limitOfOrg(record), 'the org');
     if (orgTerms) limits.push(await this.#limit(org, org, orgTerms));
+    const own = records.keyRecord(org, keyId);
     for (const id of makers) {
       const key = records.keyRecord(org, id);
-      const terms = key ? this.#terms(limitOfKey(key), `the key ${id} above this API key`) : REVOKED;
+      // Computers outlive their key, and with it the keys above it.
+      const revoked = own ? REVOKED : null;
+      const terms = key ? this.#terms(limitOfKey(key), `the key ${id} above this API key`) : revoked;
       if (terms) limits.push(await this.#limit(org, `${org}/${id}`, terms));
     }
-    const keyTerms = this.#terms(limitOfKey(records.keyRecord(org, keyId)), 'this API key');
+    const keyTerms = this.#terms(limitOfKey(own), 'this API key');
     if (keyTerms) limits.push(await this.#limit(org, `${org}/${keyId}`, keyTerms));
     return limits;
   }

@@ -5,6 +5,7 @@ import {
   type ComputerPlacement,
   eventIds,
   newId,
+  newKeyId,
   operationSubject,
   placementKey,
   placeOf,
@@ -68,6 +69,18 @@ const renew = (minutes: number[], host = HOST) =>
 /** Dollars. */
 const held = async () => (await account()).held;
 const dollars = (minutes: number) => (minutes * PRICE) / 1e9;
+
+test('a computer outlives its key, and a limited key above that', async () => {
+  const limit = { amount: 1, interval: 'day' } as const;
+  const key_id = newKeyId({ id: newId('key'), limit });
+  placement = { ...placement, id: newId('computer'), key_id };
+  await (await openBucket(installation.client.bus, 'computer-placements')).put(
+    placementKey(placement.org, placement.id),
+    placement,
+  );
+  expect(await take(0)).toMatchObject({ granted_nano: String(PRICE) });
+  await settle(0, false);
+});
 
 test('a host holds a minute at the price of the placement, renews it and gives it back', async () => {
   expect(await take(0)).toEqual({ granted_nano: String(PRICE), capped: false });

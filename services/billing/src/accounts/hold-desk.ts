@@ -133,10 +133,13 @@ export class HoldDesk {
     this.#wake(org);
   }
 
-  /** Ends expired holds; after a pause, renews all instead. @returns ids of their calls, whose router is dead */
+  /** Ends expired holds; a pause of billing does not count. @returns ids of their calls, whose router is dead */
   sweep(): string[] {
     const now = this.#clock.monotonic();
-    if (now - this.#sweptAt > SWEEP_LATE_MS) for (const held of this.#held.values()) held.renewedAt = now;
+    const sinceMs = now - this.#sweptAt;
+    if (sinceMs > SWEEP_LATE_MS)
+      for (const held of this.#held.values())
+        held.renewedAt = Math.min(now, held.renewedAt + sinceMs - SWEEP_MS);
     this.#sweptAt = now;
     const lost = [...this.#held].filter(([, { renewedAt }]) => now - renewedAt > HOLD_LEASE_MS);
     for (const [call, { limits }] of lost) {

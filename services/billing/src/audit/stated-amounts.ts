@@ -9,7 +9,12 @@ import { statedAmount } from '../store/batch-plan.ts';
 import type { LedgerRow } from '../store/documents.ts';
 import { jsonOf } from './stream-messages.ts';
 
-const nanos = z.string().transform(BigInt).optional();
+/** An event with another amount is rejected by billing. What a transform throws, `safeParse` throws. */
+const nanos = z
+  .string()
+  .regex(/^-?\d+$/)
+  .transform(BigInt)
+  .optional();
 const pricedEvent = z.object({
   id: z.string(),
   data: z.object({

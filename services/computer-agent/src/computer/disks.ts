@@ -5,13 +5,14 @@
 // crash a disk either has its link or has no owner; the next agent removes disks without an owner. A disk stays mounted
 // while its computer runs.
 import { randomBytes } from 'node:crypto';
-import { access, rm, symlink } from 'node:fs/promises';
+import { rm, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
 import { Locks, type Logger } from '@switchyard/service';
 import { isFileSystem, mounts } from '../docker/mounts.ts';
 import { type DiskFolder, openDiskFolder } from './disk-folder.ts';
 import { formatDisk, unmountDisk } from './disk-image.ts';
+import { nullWhenMissing } from './missing.ts';
 import { Spares } from './spares.ts';
 
 const IDLE_MS_DEFAULT = 60_000;
@@ -91,10 +92,7 @@ export class Disks {
   async exists(computerId: string): Promise<boolean> {
     const disk = this.#disks.get(computerId);
     if (disk === undefined) return false;
-    return access(this.#folder.image(disk)).then(
-      () => true,
-      () => false,
-    );
+    return (await stat(this.#folder.image(disk)).catch(nullWhenMissing)) !== null;
   }
 
   /** Computers whose disk is mounted. */

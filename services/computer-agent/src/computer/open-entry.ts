@@ -9,6 +9,7 @@ import {
   type WorkspaceEntry,
   type WorkspaceFolder,
 } from '@switchyard/contracts';
+import { nullWhenMissing } from './missing.ts';
 import { enterFolder, notThere, requireOpen, walk, within } from './workspace-folder.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
@@ -140,10 +141,7 @@ async function namesIn(handle: FileHandle): Promise<{ names: Buffer[]; hasMore: 
 /** null: the entry was removed meanwhile. */
 async function look(folder: FileHandle, name: Buffer): Promise<WorkspaceEntry | null> {
   const path = Buffer.concat([Buffer.from(within(folder, '')), name]);
-  const stat = await lstat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null;
-    throw error;
-  });
+  const stat = await lstat(path).catch(nullWhenMissing);
   requireOpen(folder); // otherwise the entry looks removed, or another folder has the number of the descriptor
   if (!stat) return null;
   return {

@@ -3,6 +3,7 @@
 import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, rename } from 'node:fs/promises';
 import { invalidParam, namesTag, ServiceError, type WriteCondition } from '@switchyard/contracts';
+import { nullWhenMissing } from './missing.ts';
 import { etagOf } from './open-entry.ts';
 import { orNoRoom } from './staging.ts';
 import { FOLDER_FLAGS, walk, within } from './workspace-folder.ts';
@@ -90,10 +91,7 @@ interface Attributes extends Owner {
 
 /** The entry that has this name; null if there is none. */
 function entryOf(folder: FileHandle, name: string): Promise<BigIntStats | null> {
-  return lstat(within(folder, name), { bigint: true }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null;
-    throw error;
-  });
+  return lstat(within(folder, name), { bigint: true }).catch(nullWhenMissing);
 }
 
 /** A program inside may still change the file between this check and its replacement. */

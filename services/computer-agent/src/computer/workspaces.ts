@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { WriteCondition } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
 import type { Disks } from './disks.ts';
+import { nullWhenMissing } from './missing.ts';
 import { placeFile } from './place-file.ts';
 import { openStaging, type Staging } from './staging.ts';
 import { openTrash, type Trash } from './trash.ts';
@@ -126,9 +127,7 @@ export class Workspaces {
   }
 }
 
-function isFolder(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
+async function isFolder(path: string): Promise<boolean> {
+  const found = await stat(path).catch(nullWhenMissing);
+  return found?.isDirectory() ?? false;
 }

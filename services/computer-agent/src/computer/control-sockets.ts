@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from '@switchyard/contracts';
 import { INIT_SOCKET } from '../docker/container-config.ts';
 
-const SOCKET_TIMEOUT_MS = 30_000;
+const SOCKET_TIMEOUT_MS = 20_000;
 const SOCKET_POLL_MS = 2;
 
 export type ControlSockets = Awaited<ReturnType<typeof openControlSockets>>;

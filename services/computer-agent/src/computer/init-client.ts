@@ -13,7 +13,7 @@ import {
 } from './init-frames.ts';
 import { InitStream, STREAM_CREDIT_BYTES } from './init-stream.ts';
 
-const ANSWER_TIMEOUT_MS = 20_000;
+const ANSWER_TIMEOUT_MS = 10_000;
 /** The init gives processes two seconds to end. After this time it is considered hung. */
 const STOP_MS_MAX = 4_000;
 /** Connecting to a port that does not accept is given up after this time. */

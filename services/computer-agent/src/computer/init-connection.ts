@@ -8,7 +8,7 @@ import { withTimeout } from '@switchyard/service';
 import { encodeFrame, type Frame, frameDecoder, PROTOCOL_VERSION, type RequestType } from './init-frames.ts';
 
 /** An init answers at once; on a busy host its turn may come much later. */
-const CONNECT_TIMEOUT_MS = 20_000;
+const CONNECT_TIMEOUT_MS = 10_000;
 /** Channel of frames that belong to no exec and no stream. */
 const NO_CHANNEL = 0;
 const CHANNELS_MAX = 0xffff_ffff;

@@ -53,10 +53,10 @@ export function createComputer(deps: ComputerOperations) {
   ): Promise<ComputerObject> => {
     requireComputers(deps);
     const spec = specOf(body, deps);
-    const hosts = placementOrder(await deps.hosts.placeable(signal), spec, deps.random);
     const id = newId('computer');
     await deps.slots.take(org, id, deps.limits.options.max_computers);
     try {
+      const hosts = placementOrder(await deps.hosts.placeable(signal), spec, deps.random);
       const record = newComputerRecord({
         ...spec,
         id,

@@ -53,8 +53,8 @@ export class Mirror<V> {
   readonly #clock: { monotonic(): number };
   readonly #onChange = new Set<ChangeListener<V>>();
   #entries = new Map<string, V>();
-  /** When each value was received, on the monotonic clock. */
-  readonly #receivedAt = new Map<string, number>();
+  /** When each value was received, on the monotonic clock. A value that is loaded again was received before. */
+  readonly #received = new Map<string, { readonly revision: number; readonly at: number }>();
   #watch: QueuedIterator<KvWatchEntry> | null = null;
   #seenAt = 0;
   /** Revision of the latest entry received. */
@@ -110,8 +110,8 @@ export class Mirror<V> {
    * The clock of its writer does not matter.
    */
   ageMs(key: string): number {
-    const receivedAt = this.#entries.has(key) ? this.#receivedAt.get(key) : undefined;
-    return receivedAt === undefined ? Number.POSITIVE_INFINITY : this.#clock.monotonic() - receivedAt;
+    const received = this.#entries.has(key) ? this.#received.get(key) : undefined;
+    return received === undefined ? Number.POSITIVE_INFINITY : this.#clock.monotonic() - received.at;
   }
 
   /**
@@ -126,7 +126,7 @@ export class Mirror<V> {
     const look = () => {
       if (this.#revision >= last) arrival.resolve();
     };
-    const giveUp = () => arrival.reject(behind());
+    const giveUp = () => arrival.reject(behind(this.#bucket.name));
     // After a pause of this process its timers run before it reads what arrived meanwhile.
     const timer = setTimeout(() => setImmediate(giveUp), withinMs);
     this.#awaited.add(look);
@@ -221,10 +221,13 @@ export class Mirror<V> {
     if (this.#tick && !this.#timer && !this.#closed) this.#timer = setInterval(() => this.#check(), CHECK_MS);
   }
 
-  /** Loads again some seconds after the end of a watch, unless it was replaced or stopped. */
+  /**
+   * Loads again some seconds after the end of a watch, unless it was replaced or stopped. A bucket with a tick is checked
+   * anyway.
+   */
   #loadAfter(ended: QueuedIterator<KvWatchEntry>): void {
     const isOver = () => this.#closed || this.#watch !== ended || this.#bus.nc.isClosed();
-    if (isOver()) return;
+    if (this.#tick || isOver()) return;
     setTimeout(() => {
       if (isOver()) return;
       this.load().catch((error: unknown) => {
@@ -243,13 +246,15 @@ export class Mirror<V> {
       if (live) for (const listener of this.#onChange) listener(entry.key, value, previous);
     };
     if (entry.operation !== 'PUT') {
-      this.#receivedAt.delete(entry.key);
+      this.#received.delete(entry.key);
       if (map.delete(entry.key)) tell(null);
       return;
     }
     try {
       const { value } = this.#bucket.read(entry);
-      this.#receivedAt.set(entry.key, this.#clock.monotonic());
+      const { key, revision } = entry;
+      if (this.#received.get(key)?.revision !== revision)
+        this.#received.set(key, { revision, at: this.#clock.monotonic() });
       map.set(entry.key, value);
       tell(value);
     } catch (error) {
@@ -268,7 +273,7 @@ export class Mirror<V> {
     this.#entries = fresh;
     for (const [key, previous] of former) {
       const value = fresh.get(key) ?? null;
-      if (value === null) this.#receivedAt.delete(key);
+      if (value === null) this.#received.delete(key);
       if (JSON.stringify(value) === JSON.stringify(previous)) continue;
       for (const listener of this.#onChange) listener(key, value, previous);
     }
@@ -298,7 +303,7 @@ export class Mirror<V> {
   }
 }
 
-function behind(): ServiceError {
-  const message = 'The latest changes cannot be read at the moment. Retry later.';
+function behind(bucket: string): ServiceError {
+  const message = `The latest changes of ${bucket} cannot be read at the moment. Retry later.`;
   return new ServiceError('service_unavailable', message, { retryAfterS: 1 });
 }

@@ -50,16 +50,18 @@ export class SchemaWorker {
     this.#thread = thread;
     const overrun = new AbortController();
     const signal = AbortSignal.any([overrun.signal, AbortSignal.timeout(WAIT_MS_MAX)]);
+    const over = once(signal, 'abort').then(() => Promise.reject(signal.reason));
+    over.catch(() => {}); // it ends the waits below
     let looking: NodeJS.Timeout | undefined;
     try {
-      const before = await cpuMs(thread);
+      const before = await Promise.race([cpuMs(thread), over]);
       const look = async () => {
         if ((await cpuMs(thread)) - before > msMax) overrun.abort();
       };
       looking = setInterval(() => void look().catch(() => {}), LOOK_EVERY_MS); // it fails when the thread has ended
       thread.postMessage(job);
       const [answer] = await once(thread, 'message', { signal });
-      return { answer, usedMs: (await cpuMs(thread)) - before };
+      return { answer, usedMs: (await Promise.race([cpuMs(thread), over])) - before };
     } catch {
       this.#thread = null;
       void thread.terminate();

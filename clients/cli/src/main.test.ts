@@ -213,7 +213,7 @@ test.each(['switchyard models', 'echo sy_test | switchyard login'])(
       code: 1,
       stdout: '',
       stderr:
-        'Switchyard does not answer at http://127.0.0.1:2: start it, or check SWITCHYARD_URL or `switchyard login` (ECONNREFUSED)\n',
+        'No answer from http://127.0.0.1:2: check that it runs, SWITCHYARD_URL, and `switchyard login` (ECONNREFUSED)\n',
     });
   },
 );

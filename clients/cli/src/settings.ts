@@ -40,7 +40,7 @@ export async function connect(): Promise<Switchyard> {
 /** A client whose errors name the address that did not answer: the environment, the file or the default may give it. */
 export function clientOf(options: SwitchyardOptions): Switchyard {
   const sy = new Switchyard(options);
-  const silent = `Switchyard does not answer at ${sy.url}: start it, or check SWITCHYARD_URL or \`switchyard login\``;
+  const silent = `No answer from ${sy.url}: check that it runs, SWITCHYARD_URL, and \`switchyard login\``;
   sy.api.use({
     // A TypeError with a cause, as that of `fetch`: it may be temporary.
     onError: ({ error }) =>

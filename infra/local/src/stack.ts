@@ -72,7 +72,7 @@ export function createStack(deps: StackDeps): Stack {
       engineSearch = containers
         ? findEngine(servers, engineUsers, 'continuing without computers')
         : Promise.resolve({ reason: 'Computers are switched off (SWITCHYARD_COMPUTERS=off).' });
-      // Last in the queue of apt-get, because a start needs its servers first.
+      // In the queue of apt-get after the packages that the servers need at once.
       const localPrograms = engineSearch.then(installLocalPrograms, () => {});
       const [nats, mongoUrl, engine] = await Promise.all([
         startNats(servers, { containers, engineSearch, port: config.natsPort }, hostsOf(deps)),

@@ -32,7 +32,8 @@ export function answerError(
   const { status, headers, body } = renderError(error, request.id, { repeatable, dialect });
   // Closing at once, as fastify does, would reset the connection of a client that is still sending, before it reads
   // the error. Instead, the rest of its body is read and discarded for at most REQUEST_TIMEOUT_MS.
-  reply.removeHeader('connection');
+  // A draining edge announces on the raw response that it closes the connection.
+  if (reply.hasHeader('connection') && !reply.raw.hasHeader('connection')) reply.removeHeader('connection');
   reply.code(status).headers(headers).send(body);
 }
 

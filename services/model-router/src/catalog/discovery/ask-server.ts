@@ -16,9 +16,12 @@ export interface AskOptions {
   apiKey: string | undefined;
 }
 
+/** The connection failed, or ended before the answer did, or the answer was late. */
+export class NoAnswer extends Error {}
+
 /**
  * GETs the URL, or POSTs `body` to it.
- * @throws Error with a short reason: no answer, an error status, or an unexpected shape
+ * @throws NoAnswer; Error for an error status or an unexpected answer; both with a short reason
  */
 export async function askServer<S extends z.ZodType>(
   url: string,
@@ -57,7 +60,9 @@ export async function askServer<S extends z.ZodType>(
     return parsed.data;
   } catch (error) {
     if (error instanceof SyntaxError) throw new Error('its answer is not JSON', { cause: error });
-    throw new Error(inWords(error), { cause: error });
+    // A TypeError of `fetch`, or the reason of a signal.
+    const isSilent = error instanceof TypeError || signal.aborted || late.signal.aborted;
+    throw new (isSilent ? NoAnswer : Error)(inWords(error), { cause: error });
   } finally {
     cancelTimer();
   }

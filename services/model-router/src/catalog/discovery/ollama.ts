@@ -3,7 +3,7 @@
 import type { CatalogModel } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
 import { z } from 'zod';
-import { type AskOptions, askServer } from './ask-server.ts';
+import { type AskOptions, askServer, NoAnswer } from './ask-server.ts';
 import {
   catalogEntry,
   type FoundModel,
@@ -63,7 +63,7 @@ export function ollamaServer({ url, prices, apiKeyEnv, logger, ...ask }: OllamaO
         found && catalogEntry(found, { maker: 'ollama', baseUrl: `${root}/v1`, prices, apiKeyEnv });
       return { digest, entry, isBroken: false };
     } catch (error) {
-      signal.throwIfAborted();
+      if (error instanceof NoAnswer) throw error;
       // Logged once, not every minute.
       if (!before?.isBroken)
         logger.warn({ url, model: name, failure: (error as Error).message }, 'a model card cannot be read');

@@ -269,11 +269,10 @@ test('an instance that starts while the database is down serves when it is back'
   const [nats, database] = await Promise.all([startNats(), startMongo()]);
   const asker = await TestClient.connect(nats.url);
   await database.kill9();
-  const starting = runBilling(nats.url, database.url);
-  await asker.publish(completed('req_1', 1n));
-  await database.restart();
-  const billing = await starting;
+  const billing = await runBilling(nats.url, database.url);
   try {
+    await asker.publish(completed('req_1', 1n));
+    await database.restart();
     await asker.caughtUp();
     expect((await asker.usage(ALL)).total.calls).toBe(1);
   } finally {

@@ -36,6 +36,7 @@ export async function startBilling({
   const store = openStore(databaseOf(client, url));
   const stopping = new AbortController();
   const settled = Promise.withResolvers<void>();
+  const cancel = clock.after(STANDBY_AFTER_MS, settled.resolve);
   const owners = new Owners({
     ...{ bus, store, logger, clock, onSettled: settled.resolve },
     ...{ logDays: config.SWITCHYARD_LOG_DAYS, signal: stopping.signal },
@@ -43,11 +44,9 @@ export async function startBilling({
     ...(unchangedMs === undefined ? {} : { unchangedMs }),
   });
   if (metrics) booksGauges(metrics, () => owners.watches);
-  const owning = connectWhenThere(client, { logger, signal: stopping.signal }).then(() => {
-    clock.after(STANDBY_AFTER_MS, settled.resolve);
-    return owners.run();
-  });
+  const owning = connectWhenThere(client, { logger, signal: stopping.signal }).then(() => owners.run());
   await settled.promise;
+  cancel();
   return {
     async stop() {
       stopping.abort();

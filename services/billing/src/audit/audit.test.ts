@@ -66,7 +66,10 @@ beforeAll(async () => {
     ],
   });
   await installation.client.publish({ ...completed('req_a', 1_001n, { time: now }) }); // contradicts the ledger: rejected
-  await installation.client.bus.js.publish('event.v1.call.completed.org_a', '{"no": "event"}');
+  const odd = completed('req_odd', 1n, { time: now });
+  const unreadable = [{ no: 'event' }, { ...odd, data: { ...odd.data, cost_nano: '0.5' } }];
+  for (const message of unreadable)
+    await installation.client.bus.js.publish('event.v1.call.completed.org_a', JSON.stringify(message));
   await installation.client.caughtUp();
 });
 
@@ -99,7 +102,7 @@ test('correct books have zero drift, in either order of a charge and its void', 
   const report = await auditNow({ idle: true });
   expect(found(report)).toEqual([]);
   expect(report).toMatchObject({ drifts: 0, ledger: { gapless: true, rowsBeforeLogs: 0 } });
-  expect(report.stream.rejected).toBe(2);
+  expect(report.stream.rejected).toBe(3);
   expect(report.ledger.rows).toBe(await installation.database.store.ledger.countDocuments());
   expect(report.hours.compared).toBe(await installation.database.store.aggregates.hours.countDocuments());
   expect(report.lines.compared).toBe(await installation.database.store.aggregates.lines.countDocuments());

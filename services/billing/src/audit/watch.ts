@@ -170,7 +170,6 @@ export class BooksWatch {
         'the sums of an org do not agree: see docs/money.md',
       );
     }
-    if (drift !== 0n) this.#touched.add(org); // until a check shows that it was repaired
     const check = { checkedAt: new Date(clock.now()), window, drift };
     remember(this.#orgs, org, check, ORGS_REMEMBERED_MAX);
     return check;

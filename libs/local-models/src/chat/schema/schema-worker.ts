@@ -68,6 +68,7 @@ export class SchemaWorker {
       return OVERRUN;
     } finally {
       clearInterval(looking);
+      overrun.abort(); // nothing waits for it any more
     }
   }
 }

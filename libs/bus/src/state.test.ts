@@ -190,12 +190,16 @@ describe('a mirror', () => {
 
   test('watches again when the client has ended its watch', async () => {
     const keys = await openBucket(bus, 'keys');
+    await keys.put('earlier', record('key_earlier'));
     const watched = vi.spyOn(keys.kv, 'watch');
     const mirror = await mirrorBucket(bus, keys, { tick: false });
+    const loadedAt = performance.now();
     (await watched.mock.results[0]?.value)?.stop();
     await keys.put('later', record('key_later'));
     await expect.poll(() => mirror.peek('later')).toMatchObject({ id: 'key_later' });
     expect(watched).toHaveBeenCalledTimes(2);
+    const sinceMs = performance.now() - loadedAt;
+    expect(mirror.ageMs('earlier')).toBeGreaterThanOrEqual(sinceMs); // it was received before
     watched.mockRestore();
     mirror.close();
   });

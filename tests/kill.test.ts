@@ -25,7 +25,7 @@ const EDGE_BACK_MS_MAX = 90_000;
 const EDGE_LOOK_MS = 50;
 const TEST_MS_MAX = 900_000;
 /** A call that its edge could not record was answered, or seen by its caller, within this time around the kill. */
-const AROUND_A_KILL_MS = 1_000;
+const AROUND_A_KILL_MS = 3_000;
 
 interface AnsweredCall {
   requestId: string;

@@ -7,6 +7,9 @@ import { renderError, toServiceError } from './send-error.ts';
 
 export const EVENT_SOURCE = '/switchyard/edge';
 
+/** Refusals of a body of which more may arrive. */
+const UNREAD: ReadonlySet<string> = new Set(['body_too_large', 'body_timeout', 'service_unavailable']);
+
 export interface AnswerErrorDeps {
   events: Pick<EventPublisher, 'publish'>;
   clock: Clock;
@@ -33,7 +36,8 @@ export function answerError(
   // Closing at once, as fastify does, would reset the connection of a client that is still sending, before it reads
   // the error. Instead, the rest of its body is read and discarded for at most REQUEST_TIMEOUT_MS.
   // A draining edge announces on the raw response that it closes the connection.
-  if (reply.hasHeader('connection') && !reply.raw.hasHeader('connection')) reply.removeHeader('connection');
+  const isByParser = reply.hasHeader('connection') && !reply.raw.hasHeader('connection');
+  if (isByParser && UNREAD.has(error.code)) reply.removeHeader('connection');
   reply.code(status).headers(headers).send(body);
 }
 

@@ -32,7 +32,7 @@ interface FindDockerEngineOptions {
   readonly cacheFolder: string;
   readonly packages: DebianPackages;
   readonly doing: Doing;
-  /** Aborted when nobody waits for the engine any more: an engine that is being started is ended. */
+  /** Aborted when the start is given up: an engine that is being started is ended. */
   readonly stopping: AbortSignal;
 }
 

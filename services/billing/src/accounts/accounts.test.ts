@@ -316,7 +316,7 @@ test('200 concurrent calls on a budget for exactly 50: 50 pass, 150 are refused,
           await take(id, estimate);
           isHeld = true;
         } catch (error) {
-          // A call that waited in vain on a busy machine asks again.
+          // A call that was refused after its wait on a busy machine asks again.
           if (performance.now() - askedAt < HOLD_WAIT_MS_MAX) return (error as { code: string }).code;
         }
       }

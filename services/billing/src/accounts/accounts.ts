@@ -78,10 +78,10 @@ export class Accounts {
       record?.billing === 'prepaid' ? this.#prepaid(org) : this.#terms(limitOfOrg(record), 'the org');
     if (orgTerms) limits.push(await this.#limit(org, org, orgTerms));
     const own = records.keyRecord(org, keyId);
+    // Computers outlive their key, and with it the keys above it.
+    const revoked = own ? REVOKED : null;
     for (const id of makers) {
       const key = records.keyRecord(org, id);
-      // Computers outlive their key, and with it the keys above it.
-      const revoked = own ? REVOKED : null;
       const terms = key ? this.#terms(limitOfKey(key), `the key ${id} above this API key`) : revoked;
       if (terms) limits.push(await this.#limit(org, `${org}/${id}`, terms));
     }

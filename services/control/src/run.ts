@@ -23,7 +23,7 @@ import type { FileOperations } from './files/file-operations.ts';
 import { Quota } from './files/quota.ts';
 import { sweepFiles } from './files/sweeper.ts';
 import { ensureFirstKey } from './keys/first-key.ts';
-import { keepSweepingKeys } from './keys/key-sweeper.ts';
+import { revokeOrphans } from './keys/key-sweeper.ts';
 import { keepTicking } from './keys/tick.ts';
 import { ensureDefaultOrg } from './orgs/org-records.ts';
 import { sweepOrgs } from './orgs/org-sweeper.ts';
@@ -32,7 +32,13 @@ import { OVER_A_DAY } from './webhooks/retry-schedule.ts';
 import { startWebhooks } from './webhooks/start-webhooks.ts';
 
 /** Time between the rounds of each sweep. */
-export const SWEEPS_MS = { orgs: 30_000, computers: 30_000, placements: 600_000, files: 300_000 };
+export const SWEEPS_MS = {
+  keys: 60_000,
+  orgs: 30_000,
+  computers: 30_000,
+  placements: 600_000,
+  files: 300_000,
+};
 
 type Needs = Pick<ServiceDeps<Config>, 'config' | 'bus' | 'logger' | 'clock'>;
 
@@ -70,7 +76,7 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const sweep = (what: keyof typeof SWEEPS_MS, work: () => Promise<void>) =>
     repeat({ everyMs: SWEEPS_MS[what], clock, logger, failed: `the sweep of ${what} failed` }, work);
   const sweeps = [
-    keepSweepingKeys({ keys, known, events, clock, logger }),
+    sweep('keys', () => revokeOrphans(keyOperations)),
     sweep('orgs', () => sweepOrgs(orgData)),
     sweep('computers', () => sweepComputers(computers)),
     sweep('placements', placementSweep(computers)),

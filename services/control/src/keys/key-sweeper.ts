@@ -1,32 +1,22 @@
 // Revokes keys whose maker's revocation was interrupted. Any number of instances may run it.
 import type { Bucket, EventPublisher, Mirror } from '@switchyard/bus';
 import { type KeyRecord, makersOf } from '@switchyard/contracts';
-import { type Clock, type Logger, type Repeating, repeat } from '@switchyard/service';
+import type { Clock } from '@switchyard/service';
 import { deleteWithEvents } from '../changes/write.ts';
 import { keyEvent } from './key-event.ts';
-
-const SWEEP_MS = 60_000;
 
 interface KeySweepDeps {
   readonly keys: Bucket<KeyRecord>;
   readonly known: Pick<Mirror<KeyRecord>, 'entries'>;
   readonly events: Pick<EventPublisher, 'publish'>;
   readonly clock: Clock;
-  readonly logger: Logger;
-}
-
-export function keepSweepingKeys(deps: KeySweepDeps): Repeating {
-  const failed = 'the sweep of keys failed';
-  return repeat({ everyMs: SWEEP_MS, clock: deps.clock, logger: deps.logger, failed }, () =>
-    revokeOrphans(deps),
-  );
 }
 
 /**
  * Memory sees every key after its maker. The bucket confirms each orphan: reading it fails on a record of another
  * release, which memory leaves out.
  */
-async function revokeOrphans({ keys, known, events, clock }: KeySweepDeps): Promise<void> {
+export async function revokeOrphans({ keys, known, events, clock }: KeySweepDeps): Promise<void> {
   const suspects = orphansAmong(known.entries().map(([, record]) => record));
   if (suspects.size === 0) return;
   const there = await keys.entries();

@@ -3,6 +3,7 @@
 import type { EventPublisher } from '@switchyard/bus';
 import {
   type ComputerRecord,
+  type ComputerRun,
   eventIds,
   minuteEvent,
   minuteLines,
@@ -30,7 +31,7 @@ export async function deleteLostComputer(
   const was = await markDeleting(records, placement, async (record) => {
     const { run } = record;
     if (!run) return {};
-    const owed = minutesOwed(record, clock.now());
+    const owed = minutesOwed(record, run, clock.now());
     let minute = run.minutes_charged;
     for (; minute < owed; minute++) {
       // The host wrote `run`: check it.
@@ -58,8 +59,7 @@ export async function deleteLostComputer(
 }
 
 /** Minutes of the run that had started when the host fell silent. */
-function minutesOwed({ state, run, created_at }: ComputerRecord, nowMs: number): number {
-  if (!run) return 0;
+function minutesOwed({ state, created_at }: ComputerRecord, run: ComputerRun, nowMs: number): number {
   switch (state) {
     case 'running':
       return run.minutes_charged + 1; // the agent charges each minute at its end, so one more had started

@@ -1,7 +1,7 @@
 // Records of computers, each found by its placement. Control writes placements and hosts cannot: a record that a host
 // makes under its own name, for a computer that control did not place there, is never read. An unreadable one is as good
 // as none.
-import type { Bucket, Entry } from '@switchyard/bus';
+import type { Bucket } from '@switchyard/bus';
 import {
   type ComputerPlacement,
   type ComputerRecord,
@@ -29,30 +29,30 @@ export class PlacedRecords {
     return (await this.placements.get(placementKey(org, id)))?.value ?? null;
   }
 
-  async find(org: string, id: string): Promise<Entry<ComputerRecord> | null> {
+  async find(org: string, id: string): Promise<ComputerRecord | null> {
     const placement = await this.placement(org, id);
-    const [entry = null] = placement ? await this.#ofPlacements([placement]) : [];
-    return entry;
+    const [record = null] = placement ? await this.#ofPlacements([placement]) : [];
+    return record;
   }
 
   /** The records of an org, in no particular order. */
   async ofOrg(org: string): Promise<ComputerRecord[]> {
     const placements = await this.placements.entries(`${org}.>`);
-    return (await this.#ofPlacements(placements.map(({ value }) => value))).map(({ value }) => value);
+    return this.#ofPlacements(placements.map(({ value }) => value));
   }
 
   /** The records of all orgs, in no particular order. */
   async all(): Promise<ComputerRecord[]> {
     const placements = await this.placements.entries();
-    return (await this.#ofPlacements(placements.map(({ value }) => value))).map(({ value }) => value);
+    return this.#ofPlacements(placements.map(({ value }) => value));
   }
 
   /** Asks for the placed records by key, so that nothing else that a host writes is read. Leaves out unreadable ones. */
-  async #ofPlacements(placements: readonly ComputerPlacement[]): Promise<Entry<ComputerRecord>[]> {
+  async #ofPlacements(placements: readonly ComputerPlacement[]): Promise<ComputerRecord[]> {
     const found = await this.computers.entriesOf(placements.map(recordKey));
     return placements.flatMap((placement) => {
       const entry = found.get(recordKey(placement));
-      return entry ? [{ ...entry, value: { ...entry.value, ...placement } }] : [];
+      return entry ? [{ ...entry.value, ...placement }] : [];
     });
   }
 

@@ -1,21 +1,16 @@
 // Reads and changes computer records. Control creates records and may mark them `deleting`; agents do the rest.
-import type { Entry } from '@switchyard/bus';
 import { type ComputerRecord, isShown, recordKey, ServiceError } from '@switchyard/contracts';
 import type { PlacedRecords } from './placed-records.ts';
 
 /** @throws ServiceError `computer_not_found`: unknown, deleted, or owned by another org. */
-export async function findComputer(
-  records: PlacedRecords,
-  org: string,
-  id: string,
-): Promise<Entry<ComputerRecord>> {
-  const entry = await records.find(org, id);
-  if (!entry || !isShown(entry.value))
+export async function findComputer(records: PlacedRecords, org: string, id: string): Promise<ComputerRecord> {
+  const record = await records.find(org, id);
+  if (!record || !isShown(record))
     throw new ServiceError(
       'computer_not_found',
       'Computer not found. GET /v1/computers lists your computers.',
     );
-  return entry;
+  return record;
 }
 
 /**

@@ -13,7 +13,7 @@ export async function removeComputer(
   deps: ComputerOperations,
   { org, id }: { org: string; id: string },
 ): Promise<void> {
-  const { value: record } = await findComputer(deps.records, org, id);
+  const record = await findComputer(deps.records, org, id);
   if (deps.hosts.isSilent(record.host)) await deleteLostComputer(deps, record);
   else await askHost(deps, record.host, { org, id });
   await deps.slots.free(org, [id]);

@@ -51,7 +51,7 @@ export class Slots {
     const old = Object.keys(taken).filter((id) => now - Date.parse(taken[id]!) > SLOT_EMPTY_MS_MAX);
     const empty: string[] = [];
     for (const id of old) {
-      const record = (await this.#records.find(org, id))?.value;
+      const record = await this.#records.find(org, id);
       if (!record || record.state === 'deleting') empty.push(id);
     }
     if (empty.length > 0) await this.free(org, empty);

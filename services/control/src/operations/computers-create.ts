@@ -85,7 +85,7 @@ async function place(
   places: readonly ComputerRecord[],
   { limited, signal, ask }: { limited: boolean; signal: AbortSignal; ask: AskHost },
 ): Promise<ComputerObject> {
-  let refusal: ServiceError | null = null;
+  let refusal: ServiceError | undefined;
   let failures = 0;
   for (const record of places) {
     const { org, id, host } = record;
@@ -107,7 +107,7 @@ async function place(
       refusal = error;
     }
   }
-  throw refusal ?? new ServiceError('no_capacity', 'No computer host is connected. Retry later.');
+  throw refusal;
 }
 
 /** Whether another host may succeed: the first one is full, its engine is broken, or it cannot pull the image now. */

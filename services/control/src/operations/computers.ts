@@ -39,7 +39,7 @@ export function computerHandlers(deps: ComputerOperations, files: FileOperations
     /** One computer from its record. The request does not count as activity of the computer. */
     'computers.get': async ({ org, id }) => {
       requireComputers(deps);
-      return showComputer(deps, (await findComputer(deps.records, org, id)).value);
+      return showComputer(deps, await findComputer(deps.records, org, id));
     },
 
     'computers.delete': async ({ org, id }) => {
@@ -54,7 +54,7 @@ export function computerHandlers(deps: ComputerOperations, files: FileOperations
      */
     'computers.upload': async ({ org, id, body }, { signal, requestId }) => {
       requireComputers(deps);
-      const { value: computer } = await findComputer(deps.records, org, id);
+      const computer = await findComputer(deps.records, org, id);
       if (computer.state === 'stopped')
         throw new ServiceError('computer_not_running', 'The computer is stopped. Start it first.');
       const { value: file } = await findFile(files, org, body.file, 'file');

@@ -70,4 +70,15 @@ describe('slots under the cap', () => {
     await one.take(org, 'cmp_b', 1);
     expect(await ids()).toEqual(['cmp_b']);
   });
+
+  test('a slot that is renewed while a sweep looks for its computer is kept', async () => {
+    await one.take(org, 'cmp_a', MAX);
+    clock.advance(SLOT_EMPTY_MS_MAX + 1);
+    const find = async () => {
+      await one.renew(org, 'cmp_a');
+      return null; // the record was removed since
+    };
+    await new Slots({ slots, records: { find }, clock }).freeEmpty(org);
+    expect(await ids()).toEqual(['cmp_a']);
+  });
 });

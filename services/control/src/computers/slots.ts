@@ -38,10 +38,12 @@ export class Slots {
   }
 
   async free(org: string, ids: readonly string[]): Promise<void> {
-    await this.#change(org, (taken) => {
-      const left = Object.entries(taken).filter(([id]) => !ids.includes(id));
-      return left.length === Object.keys(taken).length ? null : Object.fromEntries(left);
-    });
+    await this.#freeEach(org, (id) => ids.includes(id));
+  }
+
+  /** Makes a slot as young as a new one. Call it before the record of its computer is removed and made again. */
+  async renew(org: string, id: string): Promise<void> {
+    await this.#change(org, (taken) => ({ ...taken, [id]: this.#now() }));
   }
 
   /** Frees old slots without a computer. Returns true when it found any. */
@@ -54,7 +56,8 @@ export class Slots {
       const record = await this.#records.find(org, id);
       if (!record || record.state === 'deleting') empty.push(id);
     }
-    if (empty.length > 0) await this.free(org, empty);
+    const isUnchanged = (id: string, at: string) => taken[id] === at; // it may have been renewed since
+    if (empty.length > 0) await this.#freeEach(org, (id, at) => empty.includes(id) && isUnchanged(id, at));
     return empty.length > 0;
   }
 
@@ -66,9 +69,20 @@ export class Slots {
     let done = false;
     await this.#change(org, (taken) => {
       done = Object.keys(taken).length < max;
-      return done ? { ...taken, [id]: new Date(this.#clock.now()).toISOString() } : null;
+      return done ? { ...taken, [id]: this.#now() } : null;
     });
     return done;
+  }
+
+  async #freeEach(org: string, isFreed: (id: string, at: string) => boolean): Promise<void> {
+    await this.#change(org, (taken) => {
+      const left = Object.entries(taken).filter(([id, at]) => !isFreed(id, at));
+      return left.length === Object.keys(taken).length ? null : Object.fromEntries(left);
+    });
+  }
+
+  #now(): string {
+    return new Date(this.#clock.now()).toISOString();
   }
 
   /** Applies `decide` to the current slots. `decide` may run several times; null means "no change". */

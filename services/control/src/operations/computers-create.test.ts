@@ -4,11 +4,13 @@ import { type Bus, connectBus, openBucket, request, type ServiceHost, serve } fr
 import {
   type ComputerObject,
   type ComputerRecord,
+  type HostHeartbeat,
   minuteEvent,
   minuteLines,
   newId,
   placementKey,
   ServiceError,
+  toComputerLimits,
   toComputerObject,
   toStreamedEvent,
 } from '@switchyard/contracts';
@@ -16,8 +18,12 @@ import { charge } from '@switchyard/money';
 import { makeLogger, type Running, readConfig } from '@switchyard/service';
 import { FakeClock, startNats, type TestServer, temporaryFolder } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { Hosts } from '../computers/hosts.ts';
+import { PlacedRecords } from '../computers/placed-records.ts';
+import { SLOT_EMPTY_MS_MAX, Slots } from '../computers/slots.ts';
 import { config as controlConfig } from '../config.ts';
 import { start } from '../run.ts';
+import { createComputer } from './computers-create.ts';
 
 const logger = makeLogger('control', 'silent');
 const MARKUP = { markup_percent: '12.5' };
@@ -56,13 +62,15 @@ function make(record: ComputerRecord | undefined): ComputerObject {
   return toComputerObject(record, { limits, cost: 0, hostSilent: false });
 }
 
+const heartbeat = (id: string, cpuUsed: number): HostHeartbeat => ({
+  ...{ id, at: new Date().toISOString() },
+  ...{ cpu_total: 8, cpu_used: cpuUsed, memory_mb_total: 16_384, memory_mb_used: 0, computers: 0 },
+  ...{ disk_mb_free: null, disk_mb_free_min: null, image_ready: true, image_progress: null },
+  ...{ refuses: null, cordoned: false },
+});
+
 async function announce(id: string, { cpuUsed }: { cpuUsed: number }): Promise<void> {
-  await (await openBucket(bus, 'hosts')).put(id, {
-    ...{ id, at: new Date().toISOString() },
-    ...{ cpu_total: 8, cpu_used: cpuUsed, memory_mb_total: 16_384, memory_mb_used: 0, computers: 0 },
-    ...{ disk_mb_free: null, disk_mb_free_min: null, image_ready: true, image_progress: null },
-    ...{ refuses: null, cordoned: false },
-  });
+  await (await openBucket(bus, 'hosts')).put(id, heartbeat(id, cpuUsed));
 }
 
 async function minuteOf(markup: Partial<typeof MARKUP>) {
@@ -165,4 +173,40 @@ describe('when the host that is asked first refuses,', () => {
     await expect.poll(outcome).toBe('computer_failed');
     await (await openBucket(bus, 'hosts')).delete(other);
   });
+});
+
+test('a creation that goes on to another host keeps its slot, however long the first host took', async () => {
+  const clock = new FakeClock();
+  const records = new PlacedRecords({
+    placements: await openBucket(bus, 'computer-placements'),
+    computers: await openBucket(bus, 'computers'),
+  });
+  const bucket = await openBucket(bus, 'computer-slots');
+  const other = new Slots({ slots: bucket, records, clock });
+  const remove = records.remove.bind(records);
+  records.remove = async (record) => {
+    await remove(record);
+    await other.freeEmpty(record.org); // another instance sweeps just then
+  };
+  const beats = [newId('host'), newId('host')].map((id): [string, HostHeartbeat] => [id, heartbeat(id, 0)]);
+  const create = createComputer({
+    ...{ bus, records, slots: new Slots({ slots: bucket, records, clock }), clock, logger, random: () => 0 },
+    hosts: new Hosts({ entries: () => beats, ageMs: () => 0, onChange: () => () => {} }, clock),
+    minutes: await openBucket(bus, 'computer-minutes'),
+    events: { publish: async () => {} },
+    limits: toComputerLimits(readConfig(controlConfig, {})),
+    offReason: null,
+  });
+  const asked: string[] = [];
+  const { id } = await create(
+    { org: 'org_slow', key_id: 'key_a', body: {}, limited: false },
+    { signal: new AbortController().signal },
+    async (hostAsked, { made: sent }) => {
+      if (asked.push(hostAsked) === 2) return make(sent?.record);
+      clock.advance(SLOT_EMPTY_MS_MAX + 1);
+      throw new ServiceError('no_capacity', 'full');
+    },
+  );
+  expect(new Set(asked).size).toBe(2);
+  expect(Object.keys((await bucket.get('org_slow'))?.value ?? {})).toEqual([id]);
 });

@@ -100,10 +100,13 @@ async function place(
         await takeBack(deps, record);
         throw error;
       }
+      if (error.code !== 'no_capacity') failures += 1;
+      const goesOn = isOfHost(error) && failures < HOST_FAILURES_MAX;
+      // Without a record, an old slot would be freed as one that a crash left behind.
+      if (goesOn) await deps.slots.renew(org, id);
       await deps.records.remove(record);
       deps.logger.info({ computer: id, host, code: error.code, revision }, 'a host refused a computer');
-      if (error.code !== 'no_capacity') failures += 1;
-      if (!isOfHost(error) || failures === HOST_FAILURES_MAX) throw error;
+      if (!goesOn) throw error;
       refusal = error;
     }
   }

@@ -16,14 +16,14 @@ interface Published<V> {
   readonly events: Pick<EventPublisher, 'publish'>;
 }
 
-/** @throws RevisionConflict when the key exists */
+/** For a key that was never written: nothing earlier is published. @throws RevisionConflict when the key exists */
 export async function createWithEvents<V>(
   to: Published<V>,
   key: string,
   value: V,
   events: readonly Event[],
 ): Promise<number> {
-  await publishReplaced(to, key);
+  requirePublished(to);
   const revision = await to.bucket.create(key, value, events);
   await publishAll(to, events);
   return revision;
@@ -70,11 +70,15 @@ export async function deleteWithEvents<V>(
  * Publishes the events of the write that the next one replaces, since a bucket keeps the last write only and the writer
  * may have died. The stream drops a repeat; older events were published by publish-written.ts.
  */
-async function publishReplaced<V>({ bucket, events }: Published<V>, key: string): Promise<void> {
+async function publishReplaced<V>(to: Published<V>, key: string): Promise<void> {
+  requirePublished(to);
+  const last = await to.bucket.lastWrite(key);
+  if (last && Date.now() - last.at.getTime() < DUPLICATE_WINDOW_MS) await publishAll(to, last.events);
+}
+
+function requirePublished<V>({ bucket }: Published<V>): void {
   if (!BUCKETS_WITH_EVENTS.some((name) => name === bucket.name))
     throw new Error(`nothing publishes the events of writes to ${bucket.name}: libs/bus/src/access.ts`);
-  const last = await bucket.lastWrite(key);
-  if (last && Date.now() - last.at.getTime() < DUPLICATE_WINDOW_MS) await publishAll({ events }, last.events);
 }
 
 async function publishAll(

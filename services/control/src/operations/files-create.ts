@@ -2,7 +2,6 @@
 // A failure undoes the earlier steps; after a crash of this process the sweep does.
 import type { CallHandler } from '@switchyard/bus';
 import {
-  FILE_BYTES_MAX,
   type FileRecord,
   type FileStoreHead,
   fileKey,
@@ -55,9 +54,7 @@ async function store(
   const upload = new MeteredUpload({ quota, org, id, bytesMin, clock });
   const key = fileKey(org, id);
   await upload.begin();
-  const { bytes, sha256 } = await contents.put(key, upload.take(body.content()), {
-    bytesMax: FILE_BYTES_MAX,
-  });
+  const { bytes, sha256 } = await contents.put(key, upload.take(body.content()));
   await upload.whole();
   const { purpose, expires_after_seconds: seconds } = body.trailer();
   const record: FileRecord = {

@@ -6,7 +6,7 @@ import { deleteWithEvents } from '../changes/write.ts';
 import type { ComputerOperations } from '../computers/computer-operations.ts';
 import { removeComputer } from '../computers/removal.ts';
 import { deleteFile } from '../files/deletion.ts';
-import type { FileOperations } from '../files/file-operations.ts';
+import { type FileOperations, isVisible } from '../files/file-operations.ts';
 import type { KeyOperations } from '../operations/keys-create.ts';
 import type { WebhookOperations } from '../webhooks/webhook-operations.ts';
 import type { OrgDeps } from './org-records.ts';
@@ -62,8 +62,9 @@ async function removeComputers({ computers }: OrgSweepDeps, org: string): Promis
   await eachOf(there, ({ id }) => removeComputer(computers, { org, id }));
 }
 
-async function removeFiles({ files }: OrgSweepDeps, org: string): Promise<void> {
-  const there = (await files.files.entries(`${org}.>`)).filter(({ value }) => !value.deleting_at);
+/** Leaves deleted and expired files to their own sweep. */
+async function removeFiles({ files, clock }: OrgSweepDeps, org: string): Promise<void> {
+  const there = (await files.files.entries(`${org}.>`)).filter(({ value }) => isVisible(value, clock));
   await eachOf(there, ({ value }) => deleteFile(files, org, value.id));
 }
 

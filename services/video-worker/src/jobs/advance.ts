@@ -60,15 +60,15 @@ async function advance(deps: JobDeps, held: HeldJob): Promise<After> {
   if (record.unpublished_events.length > 0) return publishPending(deps, held);
   switch (record.state) {
     case 'waiting':
-      return startNext(deps, held);
+      return endBeforeStart(deps, held) ?? startNext(deps, held);
     case 'starting':
-      return startAgain(deps, held);
+      return endBeforeStart(deps, held) ?? startAgain(deps, held);
     case 'started':
       return look(deps, held);
     case 'completed':
     case 'failed':
     case 'cancelled':
-      return { next: 'rest', change: {} };
+      return LEAVE;
     default:
       throw new Error(`unknown state: ${String(record.state satisfies never)}`);
   }
@@ -96,11 +96,17 @@ async function clearAway({ inputs, results, logger }: JobDeps, record: VideoReco
   }
 }
 
+/** Ends a job that was deleted, or is late, before a maker accepted it; null: it is neither. */
+function endBeforeStart(deps: JobDeps, held: HeldJob): Promise<After> | null {
+  if (held.record.deleted)
+    return fail(deps, held, DELETED, 'The video was deleted before a maker accepted it.');
+  if (isLate(deps, held.record))
+    return fail(deps, held, 'upstream_timeout', 'No maker accepted the job in time. Create the video again.');
+  return null;
+}
+
 async function startNext(deps: JobDeps, held: HeldJob): Promise<After> {
   const { record } = held;
-  if (record.deleted) return fail(deps, held, DELETED, 'The video was deleted before a maker accepted it.');
-  if (isLate(deps, record))
-    return fail(deps, held, 'upstream_timeout', 'No maker accepted the job in time. Create the video again.');
   const next = candidatesOf(deps, record)[record.attempts.length];
   if (!next) return failExhausted(deps, held);
   return withInput(deps, held, async (job) => {
@@ -120,9 +126,6 @@ async function startNext(deps: JobDeps, held: HeldJob): Promise<After> {
 async function startAgain(deps: JobDeps, held: HeldJob): Promise<After> {
   const { record } = held;
   const { upstream } = attemptOf(record);
-  if (record.deleted) return fail(deps, held, DELETED, 'The video was deleted before a maker accepted it.');
-  if (isLate(deps, record))
-    return fail(deps, held, 'upstream_timeout', 'No maker accepted the job in time. Create the video again.');
   const mayRepeat = deps.makers[upstream.adapter]?.startIsIdempotent(upstream) === true;
   if (!mayRepeat || record.starts >= STARTS_MAX) return failUnknown(deps, held);
   return withInput(deps, held, async (job) => {

@@ -87,7 +87,7 @@ async function run({ script, args }: Benchmark): Promise<{ output: string; code:
   });
   child.stdout.pipe(process.stdout, { end: false });
   const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
-  return { output, code: Number(code) };
+  return { output, code: code ?? 1 }; // null: it was killed
 }
 
 async function showInReadme(table: string): Promise<void> {

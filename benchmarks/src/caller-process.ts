@@ -20,6 +20,9 @@ if (process.send)
 export async function callsFromProcess(calls: Calls): Promise<Arrivals> {
   const child = fork(import.meta.filename);
   child.send(calls);
-  const [arrivals] = (await once(child, 'message')) as [Arrivals];
+  const [arrivals] = (await Promise.race([
+    once(child, 'message'),
+    once(child, 'disconnect').then(() => Promise.reject(new Error('a caller ended without figures'))),
+  ])) as [Arrivals];
   return arrivals;
 }

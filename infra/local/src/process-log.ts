@@ -12,7 +12,6 @@ export interface ProcessLog {
   attach(output: NodeJS.ReadableStream): void;
   /** The last lines, for the message when a process does not start. */
   tail(): string[];
-  close(): Promise<void>;
 }
 
 /** A larger file is renamed to `<name>.log.1`, bytes. */
@@ -53,7 +52,6 @@ export function openProcessLog(file: string, show: (text: string) => void): Proc
       });
     },
     tail: () => [...tail],
-    close: () => new Promise((resolve) => stream.end(() => resolve())),
   };
 }
 

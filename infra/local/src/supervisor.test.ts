@@ -13,6 +13,8 @@ import { type ProcessSpec, type Supervised, supervise } from './supervisor.ts';
 interface Setup {
   readonly supervised: Supervised;
   readonly folder: string;
+  /** Process id by its pid file. */
+  pid(): Promise<number>;
   /** Resolves at the first note, from now on, that matches. */
   noted(pattern: RegExp): Promise<string>;
   readonly notes: readonly string[];
@@ -52,7 +54,8 @@ async function setup(program: string, options: Partial<ProcessSpec> = {}): Promi
       };
       listeners.add(listener);
     });
-  return { supervised, folder, noted, notes };
+  const pid = async () => Number(await readFile(join(folder, 'run', 'subject.pid'), 'utf8'));
+  return { supervised, folder, pid, noted, notes };
 }
 
 const SERVES = `process.send({ type: 'ready' }); setInterval(() => {}, 1000);`;
@@ -62,11 +65,11 @@ test('a process that is killed is started again within a second and serves, time
   const beforeStart = async () => {
     starts += 1;
   };
-  const { supervised, noted } = await setup(SERVES, { beforeStart });
+  const { supervised, pid, noted } = await setup(SERVES, { beforeStart });
   await supervised.ready;
   for (let kill = 1; kill <= 3; kill += 1) {
     const [died, again] = [noted(/^died/), noted(/^serves again/)];
-    process.kill(supervised.pid()!, 'SIGKILL');
+    process.kill(await pid(), 'SIGKILL');
     await died;
     // Its pause began in this turn: one under a second ends before this delay, even on a slow machine.
     await Promise.race([again, delay(1_000)]);
@@ -76,32 +79,33 @@ test('a process that is killed is started again within a second and serves, time
 });
 
 test('its pid file names the current process, and is gone when it stops', async () => {
-  const { supervised, folder } = await setup(SERVES);
+  const { supervised, folder, pid } = await setup(`console.log(process.pid); ${SERVES}`);
   await supervised.ready;
-  const file = join(folder, 'run', 'subject.pid');
-  expect(Number(await readFile(file, 'utf8'))).toBe(supervised.pid());
+  await expect.poll(() => readFile(join(folder, 'logs', 'subject.log'), 'utf8')).toBe(`${await pid()}\n`);
   await supervised.stop();
-  expect(existsSync(file)).toBe(false);
+  expect(existsSync(join(folder, 'run', 'subject.pid'))).toBe(false);
 });
 
 test('stop sends SIGTERM: the process finishes its work, and is not restarted', async () => {
-  const { supervised, folder } = await setup(
+  const { supervised, folder, pid } = await setup(
     `process.on('SIGTERM', () => setTimeout(() => { console.log('drained'); process.exit(0) }, 200)); ${SERVES}`,
   );
   await supervised.ready;
-  const pid = supervised.pid()!;
+  const ended = await pid();
   await supervised.stop();
-  expect(await processIdentity(pid)).toBeUndefined();
-  expect(supervised.pid()).toBeUndefined();
+  expect(await processIdentity(ended)).toBeUndefined();
+  expect(existsSync(join(folder, 'run', 'subject.pid'))).toBe(false);
   await expect.poll(() => readFile(join(folder, 'logs', 'subject.log'), 'utf8')).toBe('drained\n');
 });
 
 test('a process that ignores SIGTERM is killed after its timeout', async () => {
-  const { supervised } = await setup(`process.on('SIGTERM', () => {}); ${SERVES}`, { stopTimeoutMs: 300 });
+  const { supervised, pid } = await setup(`process.on('SIGTERM', () => {}); ${SERVES}`, {
+    stopTimeoutMs: 300,
+  });
   await supervised.ready;
-  const pid = supervised.pid()!;
+  const ended = await pid();
   await supervised.stop();
-  expect(await processIdentity(pid)).toBeUndefined();
+  expect(await processIdentity(ended)).toBeUndefined();
 });
 
 test('a process that keeps dying at start is given up, with its last output', async () => {
@@ -123,14 +127,14 @@ test('a program that does not exist fails with its name', async () => {
 
 test('a server is ready when its check says so, again after each restart', async () => {
   let checks = 0;
-  const { supervised, noted } = await setup('setInterval(() => {}, 1000)', {
+  const { supervised, pid, noted } = await setup('setInterval(() => {}, 1000)', {
     ready: async () => {
       checks += 1;
     },
   });
   await supervised.ready;
   const again = noted(/^serves again/);
-  process.kill(supervised.pid()!, 'SIGKILL');
+  process.kill(await pid(), 'SIGKILL');
   await again;
   expect(checks).toBe(2);
 });

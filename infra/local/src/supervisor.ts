@@ -36,8 +36,6 @@ interface SupervisorDeps {
 
 export interface Supervised {
   readonly name: string;
-  /** Undefined between a death and the next start. */
-  pid(): number | undefined;
   /** Resolves when the process is first ready; rejects with SetupError when it keeps dying before that. */
   readonly ready: Promise<void>;
   /** SIGTERM, a bounded wait, SIGKILL. Resolves when the process is gone. It is not restarted. */
@@ -139,7 +137,6 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
   return {
     name: spec.name,
     ready,
-    pid: () => child?.pid,
     kill: () => killing.abort(),
     async stop() {
       stopping.abort();

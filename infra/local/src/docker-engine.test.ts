@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
 import { describeDockerEngine, engineVersion, findDockerEngine, startDockerd } from './docker-engine.ts';
@@ -47,3 +49,29 @@ test('a start that is interrupted leaves no dockerd behind', async () => {
   await expect(starting).rejects.toThrow('aborted');
   expect(await processIdentity(Number(await readFile(pidFile, 'utf8')))).toBeUndefined();
 });
+
+test.skipIf(usual === undefined || !existsSync('/var/run/docker.pid'))(
+  'where our dockerd ends because another process has just started one, that one is used, and is not ours to stop',
+  async () => {
+    const cacheFolder = await temporaryFolder();
+    const socket = join(cacheFolder, 'docker.sock');
+    vi.stubEnv('DOCKER_HOST', `unix://${socket}`);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const [begun, logFile] = [join(cacheFolder, 'begun'), join(cacheFolder, 'dockerd.log')];
+    await writeFile(logFile, 'of the other one\n');
+    const program = `#!/bin/sh\necho 'process is still running'; touch ${begun}\n`;
+    await writeFile(join(cacheFolder, 'dockerd'), program, { mode: 0o755 });
+    const env = { ...process.env, PATH: `${cacheFolder}:${process.env.PATH}` };
+    const starting = startDockerd('dockerd started', { env, cacheFolder, stopping });
+    starting.catch(() => {}); // awaited below
+    await expect.poll(() => existsSync(begun)).toBe(true);
+    // The running engine answers there from now on.
+    const late = createServer((client) => {
+      pipeline(client, connect('/var/run/docker.sock'), client, () => {});
+    });
+    late.listen(socket);
+    onTestFinished(() => void late.close());
+    expect(await starting).toEqual({ version: usual, origin: 'started by another process' });
+    expect(await readFile(logFile, 'utf8')).toBe('of the other one\nprocess is still running\n');
+  },
+);

@@ -43,6 +43,7 @@ const POLL_EVERY_MS = 100;
 const LOG_LINES_SHOWN = 10;
 const DEBIAN_PACKAGES = ['docker.io', 'debootstrap', 'iptables', 'iproute2'];
 const SOCKET = '/var/run/docker.sock';
+const PID_FILE = '/var/run/docker.pid';
 /** dockerd looks for iptables here; a user's PATH may lack these folders. */
 const SYSTEM_FOLDERS = '/usr/local/sbin:/usr/sbin:/sbin';
 /** Prefix of the labels on every container and network of a computer agent. */
@@ -114,7 +115,10 @@ export async function servesOthers(): Promise<boolean> {
   return running.some(({ Labels }) => !Object.keys(Labels).some((label) => label.startsWith(OUR_LABELS)));
 }
 
-/** Starts dockerd in its own session with its own log: it outlives this process while others use it. */
+/**
+ * Starts dockerd in its own session with its own log: it outlives this process while others use it. Where another
+ * process starts one at the same moment, ours ends, and the other one is waited for.
+ */
 export async function startDockerd(
   origin: string,
   { env, cacheFolder, stopping }: Pick<FindDockerEngineOptions, 'env' | 'cacheFolder' | 'stopping'>,
@@ -122,7 +126,7 @@ export async function startDockerd(
   stopping.throwIfAborted();
   mkdirSync(cacheFolder, { recursive: true });
   const logFile = join(cacheFolder, 'dockerd.log');
-  const log = openSync(logFile, 'w', 0o600);
+  const log = openSync(logFile, 'a', 0o600);
   const child = spawn('dockerd', [], { detached: true, stdio: ['ignore', log, log], env });
   closeSync(log);
   child.unref();
@@ -135,13 +139,15 @@ export async function startDockerd(
   stopping.addEventListener('abort', end);
   const deadline = performance.now() + START_TIMEOUT_MS;
   try {
-    while (performance.now() < deadline && !died.signal.aborted) {
+    while (performance.now() < deadline) {
+      if (died.signal.aborted && (stopping.aborted || !(await isAnotherRunning()))) break;
       const version = await engineVersion(env);
       const identity = child.pid === undefined ? undefined : await processIdentity(child.pid);
-      if (version !== undefined && identity !== undefined && !stopping.aborted) {
-        return { version, origin, started: { pid: child.pid!, identity } };
+      if (version !== undefined && !stopping.aborted) {
+        if (identity !== undefined) return { version, origin, started: { pid: child.pid!, identity } };
+        return { version, origin: 'started by another process' };
       }
-      await delay(POLL_EVERY_MS, undefined, { signal: died.signal }).catch(() => {});
+      await delay(POLL_EVERY_MS);
     }
   } finally {
     stopping.removeEventListener('abort', end);
@@ -153,4 +159,10 @@ export async function startDockerd(
     `dockerd ${died.signal.aborted ? 'ended at its start' : `does not answer after ${START_TIMEOUT_MS / 1000} s`}:\n${words}`,
     `Read ${logFile}, or start Docker yourself, or set SWITCHYARD_COMPUTERS=off.`,
   );
+}
+
+/** dockerd ends at once while this file names a live process: another dockerd, which may not answer yet. */
+async function isAnotherRunning(): Promise<boolean> {
+  const pid = Number(await readFile(PID_FILE, 'utf8').catch(() => ''));
+  return pid > 0 && (await processIdentity(pid)) !== undefined;
 }

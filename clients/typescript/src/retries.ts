@@ -1,4 +1,4 @@
-// Which requests are sent again, and when: by the same rules as the Python client.
+// Which requests are sent again, and when: by the rules of the Python client, which also repeats PUTs of text and bytes.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const KEY = 'idempotency-key';

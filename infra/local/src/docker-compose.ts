@@ -7,7 +7,7 @@ import type { Doing } from './progress.ts';
 import { findProgram, runCommand } from './run-command.ts';
 import { readVersion } from './version.ts';
 
-export interface DockerCompose {
+interface DockerCompose {
   readonly version: string;
   readonly origin: string;
   readonly command: string;

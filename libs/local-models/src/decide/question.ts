@@ -12,7 +12,6 @@ const question = decisionQuestion
   }));
 
 export type Question = z.output<typeof question>;
-export type Option = Question['options'][number];
 
 /** The contract's request, with the questions parsed. */
 export const localDecisionsRequest = decisionsRequest.safeExtend({

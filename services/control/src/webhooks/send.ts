@@ -12,7 +12,7 @@ const ANSWER_BYTES_MAX = 64 * 1024;
 const USER_AGENT = 'switchyard-webhooks';
 const GONE = 410;
 
-export interface Destination {
+interface Destination {
   readonly url: string;
   readonly secrets: StoredSecrets;
 }

@@ -144,7 +144,7 @@ export const accountAudit = z.object({
 export const takeHold = z.object({
   org: idOf('org'),
   key_id: z.string(),
-  /** Id of the call or the video. */
+  /** Id of the event that will charge it. */
   call: z.string(),
   amount_nano: nanos,
   /** The amount is the price, not an estimate. */
@@ -160,9 +160,8 @@ export type GrantedHold = z.infer<typeof grantedHold>;
 
 export const settleHold = z.object({
   org: idOf('org'),
-  call: z.string(),
   /** Id of the event that charges it. */
-  event: z.string(),
+  call: z.string(),
   cost_nano: nanos,
 });
 

@@ -7,19 +7,17 @@ interface LedgerKindRule {
   readonly refundable: boolean;
   /** Kind of the line in Logs; null: its rows have none of their own. */
   readonly log: 'call' | 'computer_minute' | 'refund' | null;
-  /** Its rows are listed under the lines of a statement. */
-  readonly listed: boolean;
 }
 
 export const LEDGER_KINDS = {
-  call: { part: 'usage', refundable: true, log: 'call', listed: true },
-  computer_minute: { part: 'usage', refundable: true, log: 'computer_minute', listed: true },
-  video: { part: 'usage', refundable: true, log: 'call', listed: true },
-  refund: { part: 'refund', refundable: false, log: 'refund', listed: true },
-  void: { part: 'usage', refundable: false, log: null, listed: true },
-  credit: { part: 'usage', refundable: false, log: null, listed: false },
+  call: { part: 'usage', refundable: true, log: 'call' },
+  computer_minute: { part: 'usage', refundable: true, log: 'computer_minute' },
+  video: { part: 'usage', refundable: true, log: 'call' },
+  refund: { part: 'refund', refundable: false, log: 'refund' },
+  void: { part: 'usage', refundable: false, log: null },
+  credit: { part: 'usage', refundable: false, log: null },
   /** No event and no org: another layout of partitions begins here (billing's partitions/fence.ts). */
-  fence: { part: 'usage', refundable: false, log: null, listed: false },
+  fence: { part: 'usage', refundable: false, log: null },
 } as const satisfies Readonly<Record<string, LedgerKindRule>>;
 export type LedgerKind = keyof typeof LEDGER_KINDS;
 export type LogKind = NonNullable<(typeof LEDGER_KINDS)[LedgerKind]['log']>;
@@ -28,8 +26,3 @@ export type LogKind = NonNullable<(typeof LEDGER_KINDS)[LedgerKind]['log']>;
 export const LOG_KINDS: readonly LogKind[] = [
   ...new Set(Object.values(LEDGER_KINDS).flatMap(({ log }) => log ?? [])),
 ];
-
-/** Kinds of rows under the lines of a statement. */
-export const STATEMENT_KINDS: readonly LedgerKind[] = (Object.keys(LEDGER_KINDS) as LedgerKind[]).filter(
-  (kind) => LEDGER_KINDS[kind].listed,
-);

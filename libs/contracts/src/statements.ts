@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { creditObject } from './accounts.ts';
 import { dollars } from './dollars.ts';
-import { STATEMENT_KINDS } from './ledger-kinds.ts';
+import { LEDGER_KINDS } from './ledger-kinds.ts';
 import { listOf } from './lists.ts';
 import { quantities } from './log-entry.ts';
 
@@ -67,10 +67,13 @@ export const statement = statementSummary.extend({
 export type Statement = z.infer<typeof statement>;
 export const statementList = listOf(statementSummary);
 
+/** A credit and a fence are in no line. */
+const KINDS = Object.keys(LEDGER_KINDS).filter((kind) => kind !== 'credit' && kind !== 'fence');
+
 export const statementEvent = z.object({
   event: z.string().describe('Id of the event'),
   number: z.int().describe('Number of its row in the ledger'),
-  kind: z.string().describe(`What the row is: ${STATEMENT_KINDS.join(', ')}`),
+  kind: z.string().describe(`What the row is: ${KINDS.join(', ')}`),
   at: z.iso.datetime().describe('When the charged work ended'),
   key_id: z.string().nullable().describe('The key that called, or made the computer'),
   calls: z.int().describe('Calls that reached a model'),

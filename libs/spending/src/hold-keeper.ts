@@ -156,7 +156,7 @@ export class CallHold {
 
   #sendSettlement(cost: bigint): void {
     const { org, call } = this.#call;
-    const settled = { org, call, event: call, cost_nano: cost.toString() };
+    const settled = { org, call, cost_nano: cost.toString() };
     this.#deps.asks
       .settle(settled, { timeoutMs: SETTLE_TIMEOUT_MS })
       .catch((error: unknown) =>

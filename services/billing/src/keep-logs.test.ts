@@ -11,8 +11,6 @@ import { entryOf } from './store/entry-of.ts';
 import { LedgerWriter } from './store/ledger-writer.ts';
 import { logsCompleteFrom, removeLogsBefore } from './store/log-retention.ts';
 
-/** Generous: many queries to a database that other tests share. */
-
 const DAY_MS = 86_400_000;
 const logger = makeLogger('test', 'silent');
 const day = (days: number) => new Date(TIME.getTime() + days * DAY_MS);

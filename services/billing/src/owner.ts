@@ -1,5 +1,6 @@
 // Ownership of a partition. While this instance holds the lease it books the events and answers the questions of the
 // partition. The lease avoids duplicate work; the ledger is exact without it.
+import { once } from 'node:events';
 import { type Lease, serve } from '@switchyard/bus';
 import { openAccounts } from './accounts/open-accounts.ts';
 import type { AccountRecords } from './accounts/records.ts';
@@ -52,7 +53,7 @@ export async function ownPartition(deps: OwnerDeps): Promise<void> {
     signal: over,
   });
   const alerting = publishAlerts({ bus, store, partition, clock, logger, signal: over });
-  const watching = watch.run(over);
+  const watching = watch.start(over);
   // Logs and the audit log are shared by all partitions, so one owner removes their old lines.
   const logging =
     partition.index === 0
@@ -73,7 +74,7 @@ export async function ownPartition(deps: OwnerDeps): Promise<void> {
     });
     logger.info({ lease: partition.lease, layout: partition.layout.epoch }, 'the partition is ours');
     deps.onServing();
-    await aborted(over);
+    if (!over.aborted) await once(over, 'abort');
     opened.close();
     await host.drain();
     await admitting;
@@ -81,14 +82,9 @@ export async function ownPartition(deps: OwnerDeps): Promise<void> {
     failed.abort();
     opened.close();
     await booking;
-    await watching;
-    await alerting;
+    await watching?.stop();
+    await alerting.stop();
     await Promise.all(logging);
     await deps.lease.release();
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

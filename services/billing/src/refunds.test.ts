@@ -8,8 +8,6 @@ import { startInstallation, type TestInstallation } from './fixtures/installatio
 import { entryOf } from './store/entry-of.ts';
 import { LedgerWriter } from './store/ledger-writer.ts';
 
-/** Generous, for a busy machine. */
-
 let installation: TestInstallation;
 
 beforeAll(async () => {

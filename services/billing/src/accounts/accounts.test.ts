@@ -75,7 +75,7 @@ function take(call: string, amount: bigint, { key = 'key_1', exact = false } = {
 }
 
 function settle(call: string, cost: bigint) {
-  return installation.client.ask('holds.settle', { org, call, event: call, cost_nano: String(cost) });
+  return installation.client.ask('holds.settle', { org, call, cost_nano: String(cost) });
 }
 
 function account() {

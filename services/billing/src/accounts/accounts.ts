@@ -1,7 +1,7 @@
 // The budgets of orgs and keys. A budget is read from the ledger on first use, then updated with every booked row. The
 // limits of a call come from the records of its org and key, which are in memory.
 
-import { type LimitInterval, makersOf, ServiceError } from '@switchyard/contracts';
+import { makersOf, ServiceError } from '@switchyard/contracts';
 import { formatDollars } from '@switchyard/money';
 import { Lock } from '@switchyard/service';
 import type { PartitionDeps } from '../partition-deps.ts';
@@ -118,19 +118,9 @@ export class Accounts {
     });
   }
 
-  /** Nano-dollars held by the running calls of an org; 0 when the org has no limit. */
-  heldBy(org: string): bigint {
-    return this.#kept.get(org)?.budget.held ?? 0n;
-  }
-
-  /** Nano-dollars held by the running calls of a key. */
-  heldByKey(org: string, keyId: string): bigint {
-    return this.#kept.get(`${org}/${keyId}`)?.budget.held ?? 0n;
-  }
-
-  /** The interval in which a key's spending counts: the interval of its limit, or the month. */
-  intervalOf(org: string, keyId: string): LimitInterval {
-    return this.#deps.records.keyRecord(org, keyId)?.limit?.interval ?? 'month';
+  /** Nano-dollars held by the running calls of an org, or of one of its keys; 0 without a limit. */
+  heldBy(org: string, keyId?: string): bigint {
+    return this.#kept.get(keyId === undefined ? org : `${org}/${keyId}`)?.budget.held ?? 0n;
   }
 
   /** Counts booked rows. Called while no sums are read. */
@@ -167,7 +157,7 @@ export class Accounts {
       budget.redefine(current);
       this.#kept.set(name, { terms: terms.text, budget });
       this.#stale.delete(name);
-      this.desk.changed(org);
+      this.desk.wake(org);
       return { budget, refusal: () => terms.refusal(budget) };
     });
   }

@@ -104,11 +104,11 @@ export class Budget {
     if (!held.lasting) this.#passing -= 1;
   }
 
-  /** Records that the call ended at this cost. Its event is on the way to the ledger. */
-  settle(call: string, event: string, cost: bigint): void {
+  /** Records that the call ended at this cost. Its event, of the same id, is on the way to the ledger. */
+  settle(call: string, cost: bigint): void {
     this.release(call);
-    if (cost === 0n || this.#settled.has(event)) return;
-    this.#settled.set(event, cost);
+    if (cost === 0n || this.#settled.has(call)) return;
+    this.#settled.set(call, cost);
     this.#settledSum += cost;
   }
 

@@ -131,7 +131,7 @@ test('a settled call whose batch failed half-way raises no alarm: the ledger has
   const limits = await vi.waitFor(() => accounts.limitsOf(org, 'key_1'), { timeout: 60_000 });
   accounts.desk.open();
   await accounts.desk.take({ call: 'req_r', org, limits, amount: 60n, exact: true });
-  accounts.desk.settle('req_r', 'req_r', 60n);
+  accounts.desk.settle('req_r', 60n);
   isFailing = true;
   await client.publish(completed('req_r', 60n, { org }));
   await cut.promise;

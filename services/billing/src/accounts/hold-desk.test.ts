@@ -75,7 +75,7 @@ describe('a call', () => {
     await hold;
     await desk.take({ call, org: ORG, limits: [org], amount: 40n, exact: false });
     expect([org.budget.available, key.budget.available]).toEqual([60n, 50n]);
-    desk.settle(call, call, 10n);
+    desk.settle(call, 10n);
     expect([org.budget.available, key.budget.available]).toEqual([90n, 50n]);
   });
 
@@ -85,7 +85,7 @@ describe('a call', () => {
     const second = ask([limit], 60n);
     await first.hold;
     expect(clock.waiting).toBe(1);
-    desk.settle(first.call, first.call, 40n);
+    desk.settle(first.call, 40n);
     expect(await second.hold).toEqual({ granted: 60n, capped: false });
     expect(limit.budget.available).toBe(0n);
   });
@@ -108,7 +108,7 @@ describe('a call', () => {
     const second = ask([limit], 10n);
     clock.advance(HOLD_WAIT_MS_MAX);
     await refused(second.hold);
-    desk.settle(first.call, first.call, 0n);
+    desk.settle(first.call, 0n);
     expect(limit.budget.available).toBe(100n);
     expect(clock.waiting).toBe(0);
   });
@@ -144,8 +144,8 @@ describe('a call', () => {
     const large = ask([limit], 100n);
     const small = ask([limit], 10n);
     expect(await small.hold).toMatchObject({ granted: 10n });
-    desk.settle(first.call, first.call, 0n);
-    desk.settle(small.call, small.call, 0n);
+    desk.settle(first.call, 0n);
+    desk.settle(small.call, 0n);
     expect(await large.hold).toMatchObject({ granted: 100n });
   });
 });
@@ -165,7 +165,7 @@ describe('a hold that lasts', () => {
     await call.hold;
     const minute = ask([limit], 20n, true, true);
     expect(clock.waiting).toBe(1);
-    desk.settle(call.call, call.call, 30n);
+    desk.settle(call.call, 30n);
     expect(await minute.hold).toEqual({ granted: 20n, capped: false });
   });
 });
@@ -180,7 +180,7 @@ describe('a settled cost', () => {
         desk.booked(call, ORG);
       };
       if (bookedFirst) book();
-      desk.settle(call, call, 10n);
+      desk.settle(call, 10n);
       if (!bookedFirst) book();
     }
     expect(limit.budget.available).toBe(80n);
@@ -190,7 +190,7 @@ describe('a settled cost', () => {
   test('that is not booked in time counts until it is booked or dropped', () => {
     const limit = limitOf(100n);
     const [late, lost] = [ask([limit], 20n).call, ask([limit], 30n).call];
-    for (const call of [late, lost]) desk.settle(call, call, 20n);
+    for (const call of [late, lost]) desk.settle(call, 20n);
     expect(desk.overdue).toEqual([]);
     clock.advance(SETTLED_MS_MAX + 1);
     const { overdue } = desk;
@@ -216,7 +216,7 @@ describe('a settled cost', () => {
     });
     for (let index = 0; index < COMPUTER_MINUTES_MAX; index += 1) {
       await desk.take(minute(index));
-      desk.settle(minute(index).call, minute(index).call, 1n);
+      desk.settle(minute(index).call, 1n);
     }
     await expect(desk.take(minute(100))).rejects.toMatchObject({ code: 'service_unavailable' });
     clock.advance(SETTLED_MS_MAX + 1);
@@ -257,7 +257,7 @@ test('a new owner grants nothing before it opens, and knows all holds by then', 
   expect(clock.waiting).toBe(1);
   desk.open();
   expect(clock.waiting).toBe(1);
-  desk.settle('req_of_before', 'req_of_before', 60n);
+  desk.settle('req_of_before', 60n);
   expect(await first.hold).toMatchObject({ granted: 30n });
 });
 
@@ -283,7 +283,7 @@ test('random requests in random order: holds and spending stay within the limit,
                 expect(limit.budget.available).toBeGreaterThanOrEqual(0n);
                 const cost = (granted * BigInt(share)) / 100n;
                 spent += cost;
-                desk.settle(call, call, cost);
+                desk.settle(call, cost);
               },
               (error: ServiceError) => expect(error.code).toBe('budget_exceeded'),
             ),

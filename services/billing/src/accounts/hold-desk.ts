@@ -24,7 +24,7 @@ export interface Limit {
 }
 
 export interface HoldRequest {
-  /** Id of the call. A second request under the same id resizes the hold. */
+  /** Id of the event that will charge the call. A second request under the same id resizes the hold. */
   readonly call: string;
   /** Waiting calls of one org are re-evaluated together. */
   readonly org: string;
@@ -72,7 +72,7 @@ export class HoldDesk {
   /** Starts granting holds. A new owner first learns existing holds and past spending. */
   open(): void {
     this.#open = true;
-    for (const org of [...this.#waiting.keys()]) this.#wake(org);
+    for (const org of [...this.#waiting.keys()]) this.wake(org);
   }
 
   /**
@@ -99,14 +99,14 @@ export class HoldDesk {
     if (!this.renewed(request.call) && !this.#isFull(request)) this.#hold(request, request.amount);
   }
 
-  /** Records the cost of a call that ended; `event` is the id under which the ledger will have it. Idempotent. */
-  settle(call: string, event: string, cost: bigint): void {
+  /** Records the cost of a call that ended; `call` is also the id under which the ledger will have it. Idempotent. */
+  settle(call: string, cost: bigint): void {
     const held = this.#held.get(call);
     if (!held) return;
     this.#held.delete(call);
-    for (const { budget } of held.limits) budget.settle(call, event, cost);
-    if (cost > 0n) this.#settled.set(event, { limits: held.limits, since: this.#clock.monotonic() });
-    this.#wake(held.org);
+    for (const { budget } of held.limits) budget.settle(call, cost);
+    if (cost > 0n) this.#settled.set(call, { limits: held.limits, since: this.#clock.monotonic() });
+    this.wake(held.org);
   }
 
   /**
@@ -120,7 +120,7 @@ export class HoldDesk {
       this.#held.delete(event);
       for (const { budget } of held.limits) budget.release(event);
     }
-    this.#wake(org);
+    this.wake(org);
   }
 
   /** The ledger has the event, although its batch failed half-way. Its budgets count it until they are read again. */
@@ -128,9 +128,15 @@ export class HoldDesk {
     this.#settled.delete(event);
   }
 
-  /** Re-evaluates waiting calls after credits were added or a limit was raised. */
-  changed(org: string): void {
-    this.#wake(org);
+  /**
+   * Re-evaluates the waiting calls of an org, as after a limit was raised. First come, first served; a call that does not
+   * fit yet does not block a smaller one.
+   */
+  wake(org: string): void {
+    for (const { request, settle } of [...(this.#waiting.get(org) ?? [])]) {
+      const outcome = this.#try(request);
+      if (outcome) settle(outcome);
+    }
   }
 
   /** Ends expired holds; a pause of billing does not count. @returns ids of their calls, whose router is dead */
@@ -146,7 +152,7 @@ export class HoldDesk {
       this.#held.delete(call);
       for (const { budget } of limits) budget.release(call);
     }
-    for (const org of [...this.#waiting.keys()]) this.#wake(org);
+    for (const org of [...this.#waiting.keys()]) this.wake(org);
     return lost.map(([call]) => call);
   }
 
@@ -162,7 +168,7 @@ export class HoldDesk {
       for (const { budget } of this.#settled.get(event)?.limits ?? []) budget.unsettle(event);
       this.#settled.delete(event);
     }
-    for (const org of [...this.#waiting.keys()]) this.#wake(org);
+    for (const org of [...this.#waiting.keys()]) this.wake(org);
     return lost;
   }
 
@@ -253,14 +259,6 @@ export class HoldDesk {
       return new ServiceError('service_unavailable', 'budgets are being read', { retryAfterS: 1 });
     const tight = limits.find(({ budget }) => budget.available < amount) ?? limits[0];
     return tight?.refusal() ?? new ServiceError('service_unavailable', 'the budget could not be read');
-  }
-
-  /** First come, first served. A call that does not fit yet does not block a smaller one. */
-  #wake(org: string): void {
-    for (const { request, settle } of [...(this.#waiting.get(org) ?? [])]) {
-      const outcome = this.#try(request);
-      if (outcome) settle(outcome);
-    }
   }
 }
 

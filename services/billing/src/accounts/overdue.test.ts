@@ -51,8 +51,8 @@ test('credits that are spent stay spent while booking is stalled; an event that 
   isStalled = true;
   await client.publish(completed('req_late', 60n));
   await atLedger.promise;
-  accounts.desk.settle('req_late', 'req_late', 60n);
-  accounts.desk.settle('req_never', 'req_never', 40n);
+  accounts.desk.settle('req_late', 60n);
+  accounts.desk.settle('req_never', 40n);
   let isSearched = false;
   progress.onHurry(() => {
     isSearched = true;
@@ -95,8 +95,8 @@ test('minutes of a computer stay spent while their events wait for control; lost
   const minute = metered('cmp_1', 0, 60n, { org });
   await vi.waitFor(() => take(minute.id, 60n), { timeout: BUSY_MS });
   await take('req_never', 40n);
-  desk.settle(minute.id, minute.id, 60n);
-  desk.settle('req_never', 'req_never', 40n);
+  desk.settle(minute.id, 60n);
+  desk.settle('req_never', 40n);
   await publishEvent(client.bus, minute, { host: 'host_1', timeoutMs: 30_000 });
 
   clock.advance(SETTLED_MS_MAX);

@@ -1,8 +1,8 @@
 // The windows of limits: days, weeks (from Monday) and months of UTC, and all of time for a balance.
 import type { LimitInterval } from '@switchyard/contracts';
+import { DAY_MS } from '../store/buckets.ts';
 import type { Window } from './budget.ts';
 
-const DAY_MS = 86_400_000;
 const WEEK_DAYS = 7;
 /** 1970-01-01 was a Thursday: three days after a Monday. */
 const EPOCH_AFTER_MONDAY_DAYS = 3;

@@ -20,11 +20,11 @@ import {
 import type { AccountRecords } from '../accounts/records.ts';
 import type { PartitionDeps } from '../partition-deps.ts';
 import { answered } from '../store/answered.ts';
+import { HOUR_MS } from '../store/buckets.ts';
 import type { BudgetAlert } from '../store/documents.ts';
 import type { Entry } from '../store/entries.ts';
 import { isDuplicateKeyError } from '../store/mongo-errors.ts';
 
-const HOUR_MS = 3_600_000;
 /** A charge that is booked this long after the end of its period raises no alert. */
 const LATE_MS_MAX = 48 * HOUR_MS;
 /** Periods whose remaining amount is in memory. */

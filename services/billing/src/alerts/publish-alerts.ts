@@ -2,7 +2,7 @@
 // again: JetStream recognises its id for two minutes, and after that the stream itself is searched.
 import { type Bus, openEventReader, publishEvent } from '@switchyard/bus';
 import { EVENTS_STREAM, type Event, eventSubject } from '@switchyard/contracts';
-import { sleep } from '@switchyard/service';
+import { type Repeating, repeat } from '@switchyard/service';
 import type { PartitionDeps } from '../partition-deps.ts';
 import { answered } from '../store/answered.ts';
 import type { BudgetAlert } from '../store/documents.ts';
@@ -17,18 +17,11 @@ const SEARCHED_MAX = 10_000;
 
 type PublishAlertsDeps = Pick<PartitionDeps, 'bus' | 'store' | 'partition' | 'clock' | 'logger' | 'signal'>;
 
-/** Publishes until the signal is aborted. Never throws: failures are retried without limit. */
-export async function publishAlerts(deps: PublishAlertsDeps): Promise<void> {
-  const { clock, logger, signal } = deps;
-  while (!signal.aborted) {
-    try {
-      await publishStored(deps);
-    } catch (error) {
-      if (signal.aborted) return;
-      logger.warn({ err: error }, 'budget alerts could not be published; retrying');
-    }
-    await sleep(LOOK_MS, clock, signal);
-  }
+/** Publishes until it is stopped; the signal also ends a round early. Failures are retried without limit. */
+export function publishAlerts(deps: PublishAlertsDeps): Repeating {
+  const { clock, logger } = deps;
+  const failed = 'budget alerts could not be published; retrying';
+  return repeat({ everyMs: LOOK_MS, clock, logger, failed }, () => publishStored(deps));
 }
 
 async function publishStored(deps: PublishAlertsDeps): Promise<void> {

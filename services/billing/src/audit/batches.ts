@@ -2,7 +2,7 @@
 import type { FindCursor } from 'mongodb';
 
 /** Number of documents per batch. */
-const DOCUMENTS_PER_BATCH = 2_000;
+export const DOCUMENTS_PER_BATCH = 2_000;
 
 /** Reads the documents of a cursor in batches, in the order of the server. */
 export async function* inBatches<T>(cursor: FindCursor<T>, size = DOCUMENTS_PER_BATCH): AsyncGenerator<T[]> {

@@ -6,7 +6,7 @@ import { answered } from '../store/answered.ts';
 import { HOUR_MS } from '../store/buckets.ts';
 import { FAMILIES, QUARTERS } from '../store/documents.ts';
 import type { Store } from '../store/store.ts';
-import { inBatches } from './batches.ts';
+import { DOCUMENTS_PER_BATCH } from './batches.ts';
 
 const WINDOW_HOURS = 24;
 /** Maximum number of ledger rows counted between two batches; beyond it only the current hour is checked. */
@@ -51,9 +51,9 @@ export async function orgWindow(
 async function sumOfLedger({ ledger }: Store, org: string, from: Date): Promise<bigint | null> {
   const found = ledger.find({ org, at: { $gte: from } }, { projection: { cost: 1 } });
   let [sum, count] = [0n, 0];
-  for await (const rows of inBatches(found.limit(WINDOW_ROWS_MAX + 1))) {
-    count += rows.length;
-    for (const { cost } of rows) sum += cost;
+  for await (const { cost } of found.limit(WINDOW_ROWS_MAX + 1).batchSize(DOCUMENTS_PER_BATCH)) {
+    count += 1;
+    sum += cost;
   }
   return count > WINDOW_ROWS_MAX ? null : sum;
 }
@@ -62,24 +62,23 @@ async function sumUp(store: Store, org: string, from: Date, ledger: bigint): Pro
   // Without refused calls, which may be many more. The server reads `org_cost_at` or `org_at`, the one with fewer rows.
   const charged = { org, cost: { $ne: 0n }, at: { $gte: from } };
   let logs = 0n;
-  for await (const rows of inBatches(store.logs.find(charged, { projection: { _id: 0, cost: 1 } })))
-    for (const { cost } of rows) logs += cost;
+  const lines = store.logs.find(charged, { projection: { _id: 0, cost: 1 } });
+  for await (const { cost } of lines.batchSize(DOCUMENTS_PER_BATCH)) logs += cost;
   const byFamily = new Map<string, bigint>(FAMILIES.map((family) => [family, 0n]));
-  for await (const hours of inBatches(store.aggregates.hours.find({ org, start: { $gte: from } })))
-    for (const { family, quarters } of hours)
-      for (const quarter of QUARTERS)
-        byFamily.set(family, (byFamily.get(family) ?? 0n) + (quarters[quarter]?.cost ?? 0n));
+  const hours = store.aggregates.hours.find({ org, start: { $gte: from } });
+  for await (const { family, quarters } of hours.batchSize(DOCUMENTS_PER_BATCH))
+    for (const quarter of QUARTERS)
+      byFamily.set(family, (byFamily.get(family) ?? 0n) + (quarters[quarter]?.cost ?? 0n));
   const statementsAhead = await statementsLessUsage(store, org);
   return { from, ledger, logs, usage: furthestFrom(ledger, [...byFamily.values()]), statementsAhead };
 }
 
 /** Reads a document per day of the org. */
 async function statementsLessUsage(store: Store, org: string): Promise<bigint> {
-  const cost = { projection: { cost: 1 } } as const;
+  const days = store.aggregates.days.find({ org, family: 'total' }, { projection: { cost: 1 } });
   let ahead = 0n;
   for (const sum of await sumsOfLines(store, org)) ahead += sum.cost;
-  for await (const days of inBatches(store.aggregates.days.find({ org, family: 'total' }, cost)))
-    for (const day of days) ahead -= day.cost;
+  for await (const day of days.batchSize(DOCUMENTS_PER_BATCH)) ahead -= day.cost;
   return ahead;
 }
 

@@ -1,6 +1,7 @@
 // The continuous check of answers. Reads the receipts since the last check, and looks each one up once the events that
 // were in the stream at that time are booked. Bounded: only the newest are checked; `npm run audit` checks all.
 import { EVENTS_STREAM } from '@switchyard/contracts';
+import { remember } from '@switchyard/service';
 import type { PartitionDeps } from '../partition-deps.ts';
 import type { Findings } from './drift.ts';
 import {
@@ -104,14 +105,7 @@ export class ReceiptsWatch {
 
   #count(receipts: readonly Receipt[]): void {
     this.compared += receipts.length;
-    for (const { org } of receipts) {
-      const before = this.#comparedOf.get(org) ?? 0;
-      this.#comparedOf.delete(org); // moves the org to the end, so that the longest silent org is first
-      this.#comparedOf.set(org, before + 1);
-    }
-    for (const org of this.#comparedOf.keys()) {
-      if (this.#comparedOf.size <= ORGS_REMEMBERED_MAX) break;
-      this.#comparedOf.delete(org);
-    }
+    for (const { org } of receipts)
+      remember(this.#comparedOf, org, (this.#comparedOf.get(org) ?? 0) + 1, ORGS_REMEMBERED_MAX);
   }
 }

@@ -1,8 +1,8 @@
 // Metrics of the books.
+import { dollarsToJson } from '@switchyard/money';
 import { Gauge, type Registry } from 'prom-client';
 import type { BooksWatch } from './watch.ts';
 
-const NANOS_PER_DOLLAR = 1e9;
 const MS_PER_S = 1_000;
 
 /** Gauges of the current watches, labelled by partition. A standby instance has no watch and exports none of them. */
@@ -19,7 +19,7 @@ export function booksGauges(metrics: Registry, watching: () => readonly BooksWat
   gauge(
     'switchyard_billing_drift_dollars',
     'Dollars by which ledger, logs and usage of orgs differ; anything but 0 is an alarm',
-    ({ drift }) => Number(drift) / NANOS_PER_DOLLAR,
+    ({ drift }) => dollarsToJson(drift),
   );
   gauge(
     'switchyard_billing_drifts',

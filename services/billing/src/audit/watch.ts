@@ -1,14 +1,14 @@
 // The continuous check of the books: every few seconds it checks new events, receipts and rows. It is cheap and
 // bounded; `npm run audit` is complete. A drift raises an alarm in the log and a metric.
 import { EVENTS_STREAM } from '@switchyard/contracts';
-import { type Lock, remember, sleep } from '@switchyard/service';
+import { type Lock, type Repeating, remember, repeat, sleep } from '@switchyard/service';
 import { acknowledgedUpTo } from '../consumer.ts';
 import type { PartitionDeps } from '../partition-deps.ts';
 import { LedgerOrder } from '../partitions/ledger-order.ts';
 import { answered } from '../store/answered.ts';
 import type { LedgerRow } from '../store/documents.ts';
 import { logsCompleteFrom } from '../store/log-retention.ts';
-import { inBatches } from './batches.ts';
+import { DOCUMENTS_PER_BATCH } from './batches.ts';
 import { Findings } from './drift.ts';
 import { checkNewEvents } from './new-events.ts';
 import { driftOf, type OrgWindow, orgWindow } from './org-window.ts';
@@ -89,16 +89,11 @@ export class BooksWatch {
     return sum;
   }
 
-  /** Checks every `everyMs` until the signal is aborted. Never throws: a failed check is repeated later. */
-  async run(signal: AbortSignal): Promise<void> {
-    const { everyMs, logger } = this.#deps;
-    while (everyMs > 0 && !signal.aborted) {
-      await sleep(everyMs, this.#deps.clock, signal);
-      if (signal.aborted) return;
-      await this.check(signal).catch((error: unknown) => {
-        if (!signal.aborted) logger.warn({ err: error }, 'the books could not be checked; retrying later');
-      });
-    }
+  /** Checks every `everyMs` until it is stopped; the signal also ends a check early. Null: only on request. */
+  start(signal: AbortSignal): Repeating | null {
+    const { everyMs, clock, logger } = this.#deps;
+    const failed = 'the books could not be checked; retrying later';
+    return everyMs === 0 ? null : repeat({ everyMs, clock, logger, failed }, () => this.check(signal));
   }
 
   /** Checks everything since the last check. */
@@ -213,8 +208,8 @@ export class BooksWatch {
     const { store, partition } = this.#deps;
     const range = { p: partition.name, n: { $gt: above, $lte: upTo } };
     let count = 0n;
-    for await (const rows of inBatches(store.ledger.find(range, { projection: { _id: 0, n: 1 } })))
-      count += BigInt(rows.length);
+    const rows = store.ledger.find(range, { projection: { _id: 0, n: 1 } });
+    for await (const _ of rows.batchSize(DOCUMENTS_PER_BATCH)) count += 1n;
     return count;
   }
 }

@@ -29,10 +29,10 @@ export async function takeHold(
 
 /** Ends the hold of a call and frees the part that the call did not cost. Idempotent. */
 export async function holdsSettle(
-  { call, event, cost_nano }: OperationRequest<'holds.settle'>,
+  { call, cost_nano }: OperationRequest<'holds.settle'>,
   { accounts }: BillingDeps,
 ): Promise<OperationResponse<'holds.settle'>> {
-  accounts.desk.settle(call, event, BigInt(cost_nano));
+  accounts.desk.settle(call, BigInt(cost_nano));
   return {};
 }
 

@@ -38,7 +38,7 @@ export async function hostHoldsSettle(
   deps: Deps,
 ): Promise<OperationResponse<'host-holds.settle'>> {
   const placement = await requirePlacement(minute, deps);
-  deps.accounts.desk.settle(minute.call, minute.call, spent ? priceOf(placement) : 0n);
+  deps.accounts.desk.settle(minute.call, spent ? priceOf(placement) : 0n);
   return {};
 }
 

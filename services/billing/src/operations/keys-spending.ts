@@ -15,17 +15,18 @@ export async function keysSpending(
   { org, id }: OperationRequest<'keys.spending'>,
   deps: BillingDeps,
 ): Promise<OperationResponse<'keys.spending'>> {
-  const { accounts, store, partition, clock } = deps;
+  const { accounts, records, store, partition, clock } = deps;
   const partitions = namesEver(partition.layout);
   await catchUp(deps);
-  const window = windowOf(accounts.intervalOf(org, id), clock.now());
+  const interval = records.keyRecord(org, id)?.limit?.interval ?? 'month';
+  const window = windowOf(interval, clock.now());
   const [spent, lastUsed] = await Promise.all([
     whenComplete(deps, () => spentByKey({ store, partitions }, org, id, window)),
     lastUse(store, org, id),
   ]);
   return {
     spent: dollarsToJson(spent),
-    held: dollarsToJson(accounts.heldByKey(org, id)),
+    held: dollarsToJson(accounts.heldBy(org, id)),
     window: {
       starts_at: new Date(window.start).toISOString(),
       ends_at: new Date(window.end).toISOString(),

@@ -310,12 +310,7 @@ test('budgets are exact to the call over two moves: of 200 calls on 50 each, 50 
     await expect
       .poll(() => installation.client.ask('holds.take', { ...probe, amount_nano: '1', exact: false }))
       .toMatchObject({ granted_nano: '1' });
-    await installation.client.ask('holds.settle', {
-      org,
-      call: probe.call,
-      event: probe.call,
-      cost_nano: '0',
-    });
+    await installation.client.ask('holds.settle', { org, call: probe.call, cost_nano: '0' });
   }
   const held = new Map<string, { org: string; key_id: string; call: string; amount_nano: string }>();
   const renewing = setInterval(() => {
@@ -347,7 +342,7 @@ test('budgets are exact to the call over two moves: of 200 calls on 50 each, 50 
     await moves.at(-1);
     await installation.client.publish(completed(id, cost, { org, time: new Date() }));
     held.delete(id);
-    const settled = { org, call: id, event: id, cost_nano: String(cost) };
+    const settled = { org, call: id, cost_nano: String(cost) };
     await installation.client.ask('holds.settle', settled).catch(() => {}); // the lease ends the hold otherwise
     return 'ok';
   };

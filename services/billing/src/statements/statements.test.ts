@@ -22,8 +22,6 @@ import { readUsage } from '../usage/read-usage.ts';
 import { BOOKING_MS_MAX, bookedMonth, CLOCKS_DIFFER_MS_MAX, closesAt } from './months.ts';
 import { readStatement, readSummaries, sumsOfLines } from './read-statement.ts';
 
-/** Generous: hundreds of queries to a database that other tests share. */
-
 const logger = makeLogger('test', 'silent');
 let databases: Awaited<ReturnType<typeof testDatabases>>;
 beforeAll(async () => {

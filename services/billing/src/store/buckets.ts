@@ -14,7 +14,8 @@ import {
 import { addQuantities } from './quantities.ts';
 import type { Aggregates } from './store.ts';
 
-export const QUARTER_MS = 15 * 60_000;
+export const MINUTE_MS = 60_000;
+export const QUARTER_MS = 15 * MINUTE_MS;
 export const HOUR_MS = 4 * QUARTER_MS;
 export const DAY_MS = 24 * HOUR_MS;
 

@@ -9,8 +9,6 @@ import { entryOf } from './entry-of.ts';
 import { LedgerWriter, type Step } from './ledger-writer.ts';
 import { AnotherWriter } from './mongo-errors.ts';
 
-/** Generous: hundreds of queries to a database that other tests share. */
-
 const logger = makeLogger('billing-test', 'silent');
 let databases: Awaited<ReturnType<typeof testDatabases>>;
 beforeAll(async () => {

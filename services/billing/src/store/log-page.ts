@@ -1,9 +1,8 @@
 // One page of Logs, filtered.
-import { invalidParam, type ListQuery, type LogsQuery } from '@switchyard/contracts';
+import { invalidParam, type LogsQuery } from '@switchyard/contracts';
 import { parseDollars } from '@switchyard/money';
 import type { Filter } from 'mongodb';
 import type { LogRow } from './documents.ts';
-import type { INDEXES } from './indexes.ts';
 import { type Page, readPage } from './page.ts';
 import type { Store } from './store.ts';
 
@@ -11,27 +10,6 @@ import type { Store } from './store.ts';
 export async function readLogPage({ logs }: Store, org: string, query: LogsQuery): Promise<Page<LogRow>> {
   return readPage(logs, { filter: logFilter(org, query), scope: { org } }, query);
 }
-
-/** The index for each filter. A test checks that `INDEXES` has it. */
-export const INDEX_OF_FILTER = {
-  key: 'org_key_at',
-  type: 'org_type_at',
-  model: 'org_models_at',
-  computer: 'org_computer_at',
-  status: 'org_status_at',
-  tag: 'org_tags_at',
-  client_request_id: 'org_client_request_id_at',
-  // For a range with many rows the server uses `org_at` instead: it tries both on the first rows.
-  cost_min: 'org_cost_at',
-  cost_max: 'org_cost_at',
-  from: 'org_at',
-  to: 'org_at',
-  // Two indexes: `_id_` finds the call, this one its refunds.
-  request_id: 'corrects',
-} as const satisfies Record<
-  Exclude<keyof LogsQuery, keyof ListQuery>,
-  (typeof INDEXES)['logs'][number]['name']
->;
 
 /**
  * The filter for the collection.

@@ -98,21 +98,16 @@ export function openStore(db: Db): Store {
   return {
     ledger: db.collection('ledger'),
     logs: db.collection('logs'),
-    aggregates: openAggregates(db),
+    aggregates: {
+      hours: db.collection('usage_hours'),
+      days: db.collection('usage_days'),
+      lines: db.collection('statement_lines'),
+    },
     checkpoints: db.collection('checkpoints'),
     rejected: db.collection('rejected'),
     retention: db.collection('retention'),
     layout: db.collection('layout'),
     alerts: db.collection('budget_alerts'),
     auditLog: db.collection('audit_log'),
-  };
-}
-
-/** The aggregates; with a prefix, a second set into which a test rebuilds them. */
-export function openAggregates(db: Db, prefix = ''): Aggregates {
-  return {
-    hours: db.collection(`${prefix}usage_hours`),
-    days: db.collection(`${prefix}usage_days`),
-    lines: db.collection(`${prefix}statement_lines`),
   };
 }

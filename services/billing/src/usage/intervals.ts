@@ -1,12 +1,10 @@
 // The start times of Usage intervals. They follow a wall clock: days in Kathmandu start at their own midnight, and one
 // day of the year has 23 hours in Berlin.
 import type { UsageQuery } from '@switchyard/contracts';
-import { DAY_MS, HOUR_MS } from '../store/buckets.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../store/buckets.ts';
 import { firstMomentOf, wallAt, type Zone } from './zone.ts';
 
 export type Interval = NonNullable<UsageQuery['interval']>;
-
-export const MINUTE_MS = 60_000;
 
 /**
  * The start times, in order, of all intervals that overlap `from` to `to`; the first one is at `from` or before. A day

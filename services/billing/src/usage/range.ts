@@ -6,8 +6,8 @@ import {
   USAGE_GROUPS,
   type UsageQuery,
 } from '@switchyard/contracts';
-import { DAY_MS, HOUR_MS, QUARTER_MS } from '../store/buckets.ts';
-import { type Interval, intervalStart, MINUTE_MS } from './intervals.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS, QUARTER_MS } from '../store/buckets.ts';
+import { type Interval, intervalStart } from './intervals.ts';
 import { fixedZone, namedZone, type Zone } from './zone.ts';
 
 type Group = (typeof USAGE_GROUPS)[number];

@@ -17,8 +17,6 @@ import { usageRange } from './range.ts';
 import { readUsage } from './read-usage.ts';
 import { OTHER_VALUES, TAG_VALUES_MAX, Tally } from './tally.ts';
 
-/** Generous: hundreds of queries to a database that other tests share. */
-
 let databases: Awaited<ReturnType<typeof testDatabases>>;
 beforeAll(async () => {
   databases = await testDatabases();

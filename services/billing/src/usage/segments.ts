@@ -26,19 +26,22 @@ export function segmentsOf(range: UsageRange): Segment[] {
   if (!quarters) return [{ source: 'ledger', from, to }];
   const segments: Segment[] = [
     { source: 'ledger', from, to: quarters.from },
-    ...(interval === 'day' && !isUtc(range.zone)
-      ? daysOfAnotherClock(range, quarters)
-      : partsWithDays(range, quarters).flatMap((part) => daysInside(part))),
+    ...summed(range, quarters),
     { source: 'ledger', from: quarters.to, to },
   ];
   return segments.filter((segment) => segment.from < segment.to);
 }
 
-interface Part {
-  readonly from: number;
-  readonly to: number;
-  /** Whether the stored days, which are days of UTC, can be used. */
-  readonly hasDays: boolean;
+type Span = Pick<Segment, 'from' | 'to'>;
+
+/** Whole quarters. The stored days are days of UTC. The months of every wall clock contain whole days of UTC. */
+function summed(range: UsageRange, span: Span): Segment[] {
+  const { interval, zone } = range;
+  if (interval === 'hour') return [{ source: 'hours', ...span }];
+  if (interval === null || isUtc(zone)) return daysInside(span);
+  if (interval === 'day') return daysOfAnotherClock(range, span);
+  const starts = intervalStarts('month', span.from, span.to, zone).slice(1);
+  return [span.from, ...starts].flatMap((from, i) => daysInside({ from, to: starts[i] ?? span.to }));
 }
 
 /**
@@ -46,7 +49,7 @@ interface Part {
  * interval they belong to. So at most half of a year's hours are read; in Europe, a twelfth. A day that may still get
  * charges is read by its hours alone: sums of days and of hours change one after the other.
  */
-function daysOfAnotherClock({ zone, askedAt }: UsageRange, { from, to }: Omit<Part, 'hasDays'>): Segment[] {
+function daysOfAnotherClock({ zone, askedAt }: UsageRange, { from, to }: Span): Segment[] {
   const whole = within(from, to, DAY_MS);
   if (!whole) return [{ source: 'hours', from, to }];
   const starts = intervalStarts('day', whole.from, whole.to, zone);
@@ -78,16 +81,8 @@ function dayAcross(from: number, to: number, boundaries: readonly number[]): Seg
   ];
 }
 
-/** Hours of another wall clock consist of quarters; its months contain whole days of UTC. */
-function partsWithDays({ interval, zone }: UsageRange, { from, to }: Omit<Part, 'hasDays'>): Part[] {
-  if (interval === null || (interval !== 'hour' && isUtc(zone))) return [{ from, to, hasDays: true }];
-  if (interval === 'hour') return [{ from, to, hasDays: false }];
-  const starts = intervalStarts('month', from, to, zone).slice(1);
-  return [from, ...starts].map((start, i) => ({ from: start, to: starts[i] ?? to, hasDays: true }));
-}
-
-function daysInside({ from, to, hasDays }: Part): Segment[] {
-  const days = hasDays ? within(from, to, DAY_MS) : null;
+function daysInside({ from, to }: Span): Segment[] {
+  const days = within(from, to, DAY_MS);
   if (!days) return [{ source: 'hours', from, to }];
   return [
     { source: 'hours', from, to: days.from },

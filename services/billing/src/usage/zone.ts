@@ -1,11 +1,10 @@
 // A wall clock: its UTC offset, and when the offset changes (daylight saving). Either a fixed offset, or a zone of the
 // IANA list as this Node knows it.
 import { invalidParam } from '@switchyard/contracts';
-import { DAY_MS, QUARTER_MS } from '../store/buckets.ts';
+import { DAY_MS, MINUTE_MS, QUARTER_MS } from '../store/buckets.ts';
 
 /** No zone has changed twice within six days since 1970, and billing asks Intl for as few offsets as that allows. */
 const STEP_MS = 5 * DAY_MS;
-const MINUTE_MS = 60_000;
 
 /** A period with a constant UTC offset. */
 interface OffsetPeriod {
@@ -91,7 +90,7 @@ function offsetsOf(timeZone: string): (at: number) => number {
     const match = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(written);
     if (!match) throw new Error(`an offset that cannot be read: ${written}`);
     const [, sign, hours = '0', minutes = '0', seconds = '0'] = match;
-    const offset = (Number(hours) * 60 + Number(minutes)) * 60_000 + Number(seconds) * 1_000;
+    const offset = (Number(hours) * 60 + Number(minutes)) * MINUTE_MS + Number(seconds) * 1_000;
     return sign === '-' ? -offset : offset;
   };
 }

@@ -2,6 +2,7 @@
 // events are redelivered and the writer recovers from the ledger.
 import type { Consumer, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '@switchyard/bus';
+import type { Event } from '@switchyard/contracts';
 import { type Logger, sleep, systemClock } from '@switchyard/service';
 import type { Accounts } from './accounts/accounts.ts';
 import type { BudgetAlerts } from './alerts/budget-alerts.ts';
@@ -9,7 +10,7 @@ import { Arrivals } from './arrivals.ts';
 import { ensureConsumer } from './consumer.ts';
 import type { PartitionDeps } from './partition-deps.ts';
 import { assertUnmoved, LayoutMoved } from './partitions/layout.ts';
-import { readBatch, rejectedOf } from './read-batch.ts';
+import { entriesOf, readBatch, rejectedOf } from './read-batch.ts';
 import { auditRowOf, isAudited, writeAuditRows } from './store/audit-rows.ts';
 import type { LedgerRow } from './store/documents.ts';
 import { ensureIndexes } from './store/indexes.ts';
@@ -135,22 +136,21 @@ async function bookBatch(messages: readonly JsMsg[], writer: LedgerWriter, deps:
   const from = performance.now();
   try {
     const ours = messages.filter(({ subject }) => partition.hasEvent(subject));
-    const { events, entries, sources, rejected, rejectedMessages } = readBatch(ours, logger);
-    await reject(store, rejected, logger);
-    const refused = new Set(rejectedMessages);
+    const { read, rejected } = readBatch(ours, logger);
+    const entries = entriesOf(read);
     const conflicts = entries.length > 0 ? await writer.append(entries) : [];
-    const contradictions = conflicts.flatMap(({ entry, reason }) => {
-      const message = sources.get(entry);
-      if (!message) return [];
-      refused.add(message);
-      return rejectedOf(message, reason);
-    });
-    await reject(store, contradictions, logger);
-    const accepted = [...events].flatMap(([event, message]) => (refused.has(message) ? [] : event));
+    const reasons = new Map(conflicts.map(({ entry, reason }) => [entry, reason]));
+    const accepted: Event[] = [];
+    for (const { message, event, entry } of read) {
+      const reason = entry && reasons.get(entry);
+      if (reason) rejected.set(message, rejectedOf(message, reason));
+      else accepted.push(event);
+    }
+    await reject(store, [...rejected.values()], logger);
     await writeAuditRows(store, accepted.filter(isAudited).map(auditRowOf));
     await deps.alerts?.look({ entries, events: accepted });
     for (const message of messages)
-      if (refused.has(message)) message.term('rejected by billing');
+      if (rejected.has(message)) message.term('rejected by billing');
       else message.ack();
     progress.advanced();
     const ms = performance.now() - from;

@@ -5,7 +5,7 @@ import { sleep, systemClock } from '@switchyard/service';
 import { eachBatch } from './booking.ts';
 import { ensureRefusalsConsumer } from './consumer.ts';
 import type { PartitionDeps } from './partition-deps.ts';
-import { readBatch } from './read-batch.ts';
+import { entriesOf, readBatch } from './read-batch.ts';
 import { answered } from './store/answered.ts';
 import { planBatch } from './store/batch-plan.ts';
 import { writeLogs } from './store/log-writer.ts';
@@ -30,11 +30,10 @@ export async function logRefusals(deps: LogRefusalsDeps): Promise<void> {
 }
 
 async function logBatch(messages: readonly JsMsg[], { store, logger }: LogRefusalsDeps): Promise<void> {
-  const { entries, rejected, rejectedMessages } = readBatch(messages, logger);
-  await reject(store, rejected, logger);
-  await answered(writeLogs(store, planBatch(entries, [])));
-  const unread = new Set(rejectedMessages);
+  const { read, rejected } = readBatch(messages, logger);
+  await reject(store, [...rejected.values()], logger);
+  await answered(writeLogs(store, planBatch(entriesOf(read), [])));
   for (const message of messages)
-    if (unread.has(message)) message.term('rejected by billing');
+    if (rejected.has(message)) message.term('rejected by billing');
     else message.ack();
 }

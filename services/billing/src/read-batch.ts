@@ -15,40 +15,38 @@ const REASON_CHARACTERS_MAX = 500;
 const SKEW_MS_MAX = 5_000;
 const MS_NANOS = 1_000_000;
 
-export interface ReadBatch {
-  /** Every valid event, also of those without an entry, and its message. */
-  readonly events: ReadonlyMap<Event, JsMsg>;
-  readonly entries: Entry[];
-  readonly rejected: Rejected[];
-  /** The messages of `rejected`. */
-  readonly rejectedMessages: JsMsg[];
-  /** The message of each entry. */
-  readonly sources: ReadonlyMap<Entry, JsMsg>;
+interface ReadMessage {
+  readonly message: JsMsg;
+  readonly event: Event;
+  /** Null: billing ignores the event. */
+  readonly entry: Entry | null;
+}
+
+interface ReadBatch {
+  /** In the order of the messages. */
+  readonly read: ReadMessage[];
+  readonly rejected: Map<JsMsg, Rejected>;
 }
 
 export function readBatch(messages: readonly JsMsg[], logger: Logger): ReadBatch {
-  const events = new Map<Event, JsMsg>();
-  const entries: Entry[] = [];
-  const sources = new Map<Entry, JsMsg>();
-  const rejected: Rejected[] = [];
-  const rejectedMessages: JsMsg[] = [];
+  const read: ReadMessage[] = [];
+  const rejected = new Map<JsMsg, Rejected>();
   let furthest: { event: Event; aheadMs: number } | null = null;
   for (const message of messages)
     try {
       const event = readEvent(message);
       const aheadMs = Date.parse(event.time) - message.info.timestampNanos / MS_NANOS;
       if (aheadMs > (furthest?.aheadMs ?? SKEW_MS_MAX)) furthest = { event, aheadMs };
-      const entry = entryOf(event);
-      events.set(event, message);
-      if (!entry) continue;
-      entries.push(entry);
-      sources.set(entry, message);
+      read.push({ message, event, entry: entryOf(event) });
     } catch (error) {
-      rejected.push(rejectedOf(message, error instanceof Error ? error.message : String(error)));
-      rejectedMessages.push(message);
+      rejected.set(message, rejectedOf(message, error instanceof Error ? error.message : String(error)));
     }
   if (furthest) warnOfSkew(furthest, logger);
-  return { events, entries, sources, rejected, rejectedMessages };
+  return { read, rejected };
+}
+
+export function entriesOf(read: readonly ReadMessage[]): Entry[] {
+  return read.flatMap(({ entry }) => entry ?? []);
 }
 
 export function rejectedOf(message: JsMsg, reason: string): Rejected {

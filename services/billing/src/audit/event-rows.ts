@@ -5,7 +5,7 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Logger } from '@switchyard/service';
 import type { LedgerOrder } from '../partitions/ledger-order.ts';
-import { readBatch, rejectedOf } from '../read-batch.ts';
+import { entriesOf, readBatch, rejectedOf } from '../read-batch.ts';
 import { idsToLookUp, planBatch } from '../store/batch-plan.ts';
 import type { LedgerRow, UnnumberedRow } from '../store/documents.ts';
 import { type Entry, rowIdOf } from '../store/entries.ts';
@@ -36,24 +36,22 @@ const SILENT = { debug() {}, info() {}, warn() {}, error() {} } as unknown as Lo
 /** Compares the ledger rows of these messages with their events. */
 export async function checkEvents(check: EventCheck, messages: readonly JsMsg[]): Promise<ExpectedRows> {
   const { store } = check;
-  const { entries, sources, rejectedMessages } = readBatch(messages, SILENT);
+  const { read, rejected: invalid } = readBatch(messages, SILENT);
   const stated = messages.flatMap((message) => amountOf(message) ?? []);
-  const ids = new Set([...idsToLookUp(entries), ...stated.map(({ id }) => id)]);
+  const ids = new Set([...idsToLookUp(entriesOf(read)), ...stated.map(({ id }) => id)]);
   const ledger = await readById(store.ledger.find({ _id: { $in: [...ids] } }));
-  const unread = await rejectedAmong(store, rejectedMessages);
-  for (const message of rejectedMessages)
-    if (!unread.has(message) && message.seq <= check.bookedSeq)
+  const stored = await rejectedAmong(store, [...invalid.keys()]);
+  for (const message of invalid.keys())
+    if (!stored.has(message) && message.seq <= check.bookedSeq)
       check.findings.add({
         ...{ kind: 'event_unread', org: null, subject: `message ${message.seq}` },
         detail: `on ${message.subject}`,
       });
   const rows: ExpectedRows['rows'] = [];
   const suspects: Suspect[] = [];
-  for (const entry of entries) {
-    const message = sources.get(entry);
-    if (!message) continue;
-    const id = rowIdOf(entry);
-    if (id === null) continue;
+  for (const { message, entry } of read) {
+    const id = entry && rowIdOf(entry);
+    if (!entry || id === null) continue;
     const row = planExpected(entry, id, ledger, check.order);
     const live = ledger.get(id);
     rows.push({ row, seq: message.seq });
@@ -71,7 +69,7 @@ export async function checkEvents(check: EventCheck, messages: readonly JsMsg[])
     if (!isSumOfLines(one)) suspects.push(notItsLines(one));
   }
   const rejected = await reportUnlessRejected(check, suspects);
-  return { rows, rejected: rejected + rejectedMessages.length };
+  return { rows, rejected: rejected + invalid.size };
 }
 
 interface Suspect {

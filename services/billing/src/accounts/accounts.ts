@@ -56,6 +56,8 @@ export class Accounts {
   readonly #kept = new Map<string, Kept>();
   readonly #stale = new Set<string>();
   readonly #restoring = new Set<Promise<unknown>>();
+  /** Holds to restore, whose limits are known. */
+  readonly #known: HoldRequest[] = [];
 
   constructor(deps: AccountsDeps) {
     this.#deps = deps;
@@ -94,9 +96,10 @@ export class Accounts {
    * Restores holds that were granted before, perhaps by an earlier owner: each as soon as its limits are known. Leaves
    * out calls that are in the ledger: their renewal was late, and its hold and settlement would count the cost a second
    * time.
+   * @param requests null: there is nothing to restore
    * @throws the first error of a request, after all others are restored
    */
-  async restore(requests: readonly Promise<HoldRequest>[]): Promise<void> {
+  async restore(requests: readonly Promise<HoldRequest | null>[]): Promise<void> {
     const restoring = Promise.allSettled(requests.map((request) => this.#restore(request)));
     this.#restoring.add(restoring);
     const failed = (await restoring).find((outcome) => outcome.status === 'rejected');
@@ -109,13 +112,19 @@ export class Accounts {
     await Promise.all(this.#restoring);
   }
 
-  async #restore(asked: Promise<HoldRequest>): Promise<void> {
+  async #restore(asked: Promise<HoldRequest | null>): Promise<void> {
     const request = await asked;
-    if (request.limits.length === 0) return;
-    await this.lock.run(async () => {
-      const booked = await bookedAmong(this.#deps.store, [request.call]); // also the id of its event
-      if (booked.length === 0) this.desk.renew(request);
-    });
+    if (!request || request.limits.length === 0) return;
+    this.#known.push(request);
+    await this.lock.run(() => this.#restoreKnown());
+  }
+
+  /** All at once: after a failover thousands of holds are restored between two batches. */
+  async #restoreKnown(): Promise<void> {
+    const requests = this.#known.splice(0).filter(({ call }) => !this.desk.renewed(call));
+    const calls = requests.map(({ call }) => call); // also the ids of their events
+    const booked = new Set(await bookedAmong(this.#deps.store, calls));
+    for (const request of requests) if (!booked.has(request.call)) this.desk.renew(request);
   }
 
   /** Nano-dollars held by the running calls of an org, or of one of its keys; 0 without a limit. */

@@ -2,11 +2,13 @@
 import { openBucket } from '@switchyard/bus';
 import { makeLogger } from '@switchyard/service';
 import { FakeClock } from '@switchyard/testing';
+import type { Filter } from 'mongodb';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startBooking } from '../fixtures/booking.ts';
 import { completed, credited, ORG, TIME } from '../fixtures/events.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
 import { orgRecord } from '../fixtures/org-record.ts';
+import type { LedgerRow } from '../store/documents.ts';
 import type { Store } from '../store/store.ts';
 import { type HoldRequest, SETTLED_MS_MAX } from './hold-desk.ts';
 
@@ -112,6 +114,35 @@ test('each hold is restored once its limits are known, also when another one is 
   await restored;
   expect(limit?.budget.held).toBe(20n);
   await expect(restoring).rejects.toThrow('the records are unavailable');
+  await stop();
+});
+
+test('holds that wait for a batch are looked up in the ledger at once, also when they are renewed meanwhile', async () => {
+  const { client, database } = installation;
+  const isOfThem = (filter: Filter<LedgerRow> = {}) =>
+    JSON.stringify(filter._id ?? '').includes('req_waits_');
+  let lookups = 0;
+  const ledger = Object.assign(Object.create(database.store.ledger) as Store['ledger'], {
+    find: (...query: Parameters<Store['ledger']['find']>) => {
+      if (isOfThem(query[0])) lookups += 1;
+      return database.store.ledger.find(...query);
+    },
+  });
+  const store = { ...database.store, ledger };
+  const { accounts, stop } = await startBooking({ bus: client.bus, store, clock: new FakeClock() });
+  const limits = await vi.waitFor(() => accounts.limitsOf(ORG, 'key_1'), { timeout: 60_000 });
+  const holds = Array.from({ length: 100 }, (_, i) => {
+    const call = `req_waits_${i}`;
+    return Promise.resolve<HoldRequest>({ call, org: ORG, limits, amount: 10n, exact: false });
+  });
+  const batch = Promise.withResolvers<void>();
+  const booking = accounts.lock.run(() => batch.promise);
+  const restoring = Promise.all([accounts.restore(holds), accounts.restore(holds)]);
+  await expect.poll(() => accounts.lock.pending).toBeGreaterThan(2 * holds.length);
+  batch.resolve();
+  await Promise.all([booking, restoring]);
+  expect(limits[0]?.budget.held).toBe(1_000n);
+  expect(lookups).toBe(1);
   await stop();
 });
 

@@ -9,11 +9,18 @@ import {
   operationSubject,
   placementKey,
   placeOf,
+  ServiceError,
 } from '@switchyard/contracts';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '@switchyard/service';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { Accounts } from '../accounts/accounts.ts';
 import { COMPUTER_MINUTES_MAX } from '../accounts/hold-desk.ts';
+import type { AccountRecords } from '../accounts/records.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
 import { orgRecord } from '../fixtures/org-record.ts';
+import { Progress } from '../progress.ts';
+import { FIRST_PARTITION } from '../store/partition.ts';
+import { hostHoldsRenew } from './host-holds.ts';
 
 const [HOST, THIEF] = ['host_a', 'host_thief'];
 const PRICE = 5_000_000; // 0.001 + 2 × 0.002 dollars, in nano-dollars
@@ -97,6 +104,31 @@ test('another host holds, renews and ends nothing of it', async () => {
   await expect(settle(0, true, THIEF)).rejects.toMatchObject(REFUSED);
   await renew([1], THIEF);
   expect(await held()).toBe(dollars(1));
+});
+
+test('a renewal fails alone when the limits of one hold and the placement of the next cannot be read', async () => {
+  const unavailable = new ServiceError('service_unavailable', 'JetStream does not answer');
+  const records = {
+    async placement(_org: string, computer: string) {
+      if (computer === placement.id) return placement;
+      await new Promise(setImmediate); // the limits of the hold before it have failed by now
+      throw unavailable;
+    },
+    require: () => Promise.reject(unavailable),
+  } as unknown as AccountRecords;
+  const accounts = new Accounts({
+    ...{ store: installation.database.store, progress: new Progress(), clock: systemClock, records },
+    partitions: [FIRST_PARTITION],
+  });
+  const rejected = vi.fn<(error: unknown) => void>();
+  process.on('unhandledRejection', rejected);
+  const calls = [minuteOf(0), eventIds.minute(newId('computer'), 1, 0)];
+  const holds = calls.map((call) => ({ org: placement.org, call }));
+  const renewal = { host: HOST, place: placeOf(placement.org), holds };
+  await expect(hostHoldsRenew(renewal, { accounts, records })).rejects.toBe(unavailable);
+  await new Promise(setImmediate); // unhandled rejections are reported at the end of a turn
+  process.off('unhandledRejection', rejected);
+  expect(rejected).not.toHaveBeenCalled();
 });
 
 test('a host that names another one in its request is refused', async () => {

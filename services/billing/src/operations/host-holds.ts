@@ -47,13 +47,11 @@ export async function hostHoldsRenew(
   { host, holds }: OperationRequest<'host-holds.renew'>,
   deps: Deps,
 ): Promise<OperationResponse<'host-holds.renew'>> {
-  const unknown: Promise<HoldRequest>[] = [];
-  for (const hold of holds) {
+  const unknown = holds.map(async (hold) => {
     const minute = { host, ...hold };
     const placement = await placementOf(minute, deps);
-    if (!placement || deps.accounts.desk.renewed(minute.call)) continue;
-    unknown.push(holdOf(minute, placement, deps));
-  }
+    return !placement || deps.accounts.desk.renewed(minute.call) ? null : holdOf(minute, placement, deps);
+  });
   await deps.accounts.restore(unknown);
   return {};
 }

@@ -117,6 +117,9 @@ test('a video whose log was removed is found and refunded by its request id', as
     await expect(client.ask('logs.get', { ...ask, id: request_id })).rejects.toMatchObject({
       ...{ code: 'log_not_found', message: expect.stringContaining('was removed for its age') },
     });
+    await expect(client.ask('logs.get', { ...ask, org: 'org_other', id: request_id })).rejects.toMatchObject({
+      ...{ code: 'log_not_found', message: expect.stringContaining('there is no log') },
+    });
     const body = { request_id, reason: 'test' };
     expect(await client.ask('refunds.create', { ...ask, refund_id: 'rfd_old', body })).toMatchObject({
       ...{ event: 'vid_old:charge:refund:1', charge: 'vid_old:charge', left: 0 },

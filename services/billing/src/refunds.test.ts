@@ -115,8 +115,13 @@ describe('a refund', () => {
   });
 
   test('of an id without a charge of the org is refused', async () => {
-    await installation.client.publish(completed('req_theirs', 10n, { org: 'org_theirs' }));
-    for (const body of [{ request_id: 'req_theirs' }, { event: 'req_none' }])
+    const org = 'org_theirs';
+    await installation.client.publish(
+      completed('req_theirs', 10n, { org }),
+      videoCharged('vid_theirs', 10n, { org }),
+    );
+    const theirs = [{ request_id: 'req_theirs' }, { request_id: 'req_of_vid_theirs' }];
+    for (const body of [...theirs, { event: 'vid_theirs:charge' }, { event: 'req_none' }])
       await expect(refund(body)).rejects.toMatchObject({ code: 'charge_not_found' });
   });
 });

@@ -10,12 +10,15 @@ import {
   ServiceError,
 } from '@switchyard/contracts';
 import { dollarsToJson, parseDollars } from '@switchyard/money';
+import { withTimeout } from '@switchyard/service';
 import { catchUp } from '../catch-up.ts';
 import type { BillingDeps } from '../register.ts';
 import { creditOf } from '../statements/read-statement.ts';
 import { readPage } from '../store/page.ts';
 
 const EVENT_SOURCE = '/switchyard/billing';
+/** Ends before the limit of every answer does, whose error would say that nothing was made. */
+const BOOKED_MS_MAX = 5_000;
 
 /**
  * Grants credits through an event. The answer follows when the ledger has the event, or when it is late.
@@ -24,6 +27,7 @@ const EVENT_SOURCE = '/switchyard/billing';
 export async function creditsCreate(
   { org, key_id, body }: OperationRequest<'credits.create'>,
   deps: BillingDeps,
+  bookedWithinMs = BOOKED_MS_MAX,
 ): Promise<OperationResponse<'credits.create'>> {
   const id = newId('credit');
   const amount = parseDollars(body.amount);
@@ -41,7 +45,8 @@ export async function creditsCreate(
       'The credit could not be confirmed, and may be granted. Look in GET /v1/credits before you repeat it.';
     throw new ServiceError('service_unavailable', message, { cause });
   });
-  await catchUp(deps).catch(() => {}); // the event is durable: the credit is granted
+  const late = () => new Error('JetStream does not answer');
+  await withTimeout(catchUp(deps), bookedWithinMs, late).catch(() => {}); // the event is durable: the credit is granted
   return {
     id,
     object: 'credit',

@@ -11,6 +11,7 @@ import { dollarsToJson } from '@switchyard/money';
 import { catchUpLogs } from '../catch-up.ts';
 import type { BillingDeps } from '../register.ts';
 import type { LogRow } from '../store/documents.ts';
+import { findCharge } from '../store/find-charge.ts';
 import { readLogPage } from '../store/log-page.ts';
 import { readQuantities } from '../store/quantities.ts';
 
@@ -41,10 +42,7 @@ export async function logsGet(
 /** The error for a missing line. A charge whose line was removed by retention is still in the ledger. */
 async function notFound({ store }: BillingDeps, org: string, id: string): Promise<ServiceError> {
   const name = JSON.stringify(id);
-  const charge = await store.ledger.findOne(
-    { org, $or: [{ _id: id }, { request_id: id }] },
-    { projection: { at: 1 } },
-  );
+  const charge = await findCharge(store, org, id);
   const message = charge
     ? `the log of ${name} was removed for its age; its charge is in the ledger, and in Usage at ${charge.at.toISOString()}`
     : `there is no log of ${name}`;

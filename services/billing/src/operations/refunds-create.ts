@@ -13,12 +13,17 @@ import {
 import { dollarsToJson, formatDollars, parseDollars } from '@switchyard/money';
 import { catchUp } from '../catch-up.ts';
 import type { BillingDeps } from '../register.ts';
+import { answered } from '../store/answered.ts';
 import type { UnnumberedRow } from '../store/documents.ts';
+import { findCharge } from '../store/find-charge.ts';
 import { isRefundable, leftOf, takenBackBy } from '../store/refund-rows.ts';
+import { CALLER_MS_MAX } from '../when-complete.ts';
 
 const EVENT_SOURCE = '/switchyard/billing';
 /** A concurrent refund may take the place first; then the next place is tried. */
 const TRIES_MAX = 5;
+/** Ends before the limit of every answer does, whose error would say that nothing was made. */
+const CONFIRMED_MS_MAX = CALLER_MS_MAX - 1_000;
 
 type Ask = OperationRequest<'refunds.create'>;
 
@@ -26,17 +31,19 @@ type Ask = OperationRequest<'refunds.create'>;
  * A repeated `refund_id` returns the refund that it created.
  * @throws ServiceError `charge_not_found`, `refund_exceeds_charge`; `idempotency_conflict` when `refund_id` created a
  * refund that differs; `service_unavailable` when the event may be stored,
- * and is not known to be booked
+ * and is not known to be booked; DatabaseSilent when there was no time to publish it
  */
 export async function refundsCreate(
   ask: Ask,
   deps: BillingDeps,
+  withinMs = CONFIRMED_MS_MAX,
 ): Promise<OperationResponse<'refunds.create'>> {
   let mayExist = false;
-  try {
+  let isOver = false;
+  const refund = async () => {
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
       await catchUp(deps);
-      const { charge, requestId } = await findCharge(ask, deps);
+      const { charge, requestId } = await requireCharge(ask, deps);
       const booked = await takenBack(charge, deps);
       const left = leftOf(charge, booked);
       const made = [...booked.values()].find(({ refund }) => refund?.id === ask.refund_id);
@@ -47,14 +54,19 @@ export async function refundsCreate(
       const amount = ask.body.amount === undefined ? left : parseDollars(ask.body.amount);
       const number = placeOf(charge, booked);
       if (amount > left || amount <= 0n || number === null) throw exceeds(charge, left, number);
+      if (isOver) break; // the caller was told that nothing was made
       mayExist = true;
       await publish({ ask, charge: charge._id, requestId, number, amount }, deps);
     }
+    throw unconfirmed();
+  };
+  try {
+    return await answered(refund(), withinMs);
   } catch (error) {
+    isOver = true;
     if (!mayExist || error instanceof ServiceError) throw error;
     throw unconfirmed(error);
   }
-  throw unconfirmed();
 }
 
 function unconfirmed(cause?: unknown): ServiceError {
@@ -85,9 +97,9 @@ interface Found {
 }
 
 /** @throws ServiceError `charge_not_found` */
-async function findCharge({ org, body }: Ask, { store }: BillingDeps): Promise<Found> {
+async function requireCharge({ org, body }: Ask, { store }: BillingDeps): Promise<Found> {
   const id = body.event ?? body.request_id ?? '';
-  const charge = await store.ledger.findOne({ org, $or: [{ _id: id }, { request_id: id }] });
+  const charge = await findCharge(store, org, id);
   if (!charge || !isRefundable(charge))
     throw new ServiceError('charge_not_found', `there is no charge of ${JSON.stringify(id)}`, {
       param: body.event === undefined ? 'request_id' : 'event',

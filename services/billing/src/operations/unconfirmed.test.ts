@@ -1,4 +1,5 @@
 // Answers about money, when the stream or the ledger fails around an event.
+import type { ConsumerInfo } from '@nats-io/jetstream';
 import type { UsageQuery } from '@switchyard/contracts';
 import { Lock, Locks, systemClock } from '@switchyard/service';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
@@ -8,6 +9,7 @@ import { startInstallation, type TestInstallation } from '../fixtures/installati
 import { ONLY_PARTITION } from '../partitions/partition.ts';
 import { Progress } from '../progress.ts';
 import type { BillingDeps } from '../register.ts';
+import { DatabaseSilent } from '../store/answered.ts';
 import { creditsCreate } from './credits.ts';
 import { refundsCreate } from './refunds-create.ts';
 import { statementsGet, statementsList } from './statements.ts';
@@ -33,11 +35,24 @@ const deps = () =>
   }) as BillingDeps;
 const reporting = () => ({ ...deps(), reports: new Locks() });
 const grant = () =>
-  creditsCreate({ org: ORG, key_id: 'key_1', body: { amount: 5, reason: 'payment' } }, deps());
+  creditsCreate({ org: ORG, key_id: 'key_1', body: { amount: 5, reason: 'payment' } }, deps(), 500);
+const refund = (store = deps().store, withinMs?: number) => {
+  const body = { request_id: 'req_paid', amount: 0.000000004, reason: 'test' };
+  return refundsCreate(
+    { org: ORG, key_id: 'key_1', refund_id: 'rfd_1', body },
+    { ...deps(), store },
+    withinMs,
+  );
+};
+const CAUGHT_UP = { ack_floor: { stream_seq: Number.MAX_SAFE_INTEGER } } as ConsumerInfo;
+const NEVER = new Promise<never>(() => {});
 
-test('a credit that is stored is granted, although the ledger cannot be asked for it', async () => {
+test.each([
+  ['cannot be asked for it', () => Promise.reject(new Error('unavailable'))],
+  ['never answers', () => NEVER],
+])('a credit that is stored is granted, although the ledger %s', async (_, answer) => {
   const { jsm } = installation.client.bus;
-  const asked = vi.spyOn(jsm.consumers, 'info').mockRejectedValue(new Error('unavailable'));
+  const asked = vi.spyOn(jsm.consumers, 'info').mockImplementation(answer);
   expect(await grant()).toMatchObject({ object: 'credit', amount: 5 });
   expect(asked).toHaveBeenCalled();
 });
@@ -58,26 +73,51 @@ test.each([
   ],
   [
     'is stored while the ledger cannot be asked for it',
-    () => {
-      const { js, jsm } = installation.client.bus;
-      const publish = js.publish.bind(js);
-      vi.spyOn(js, 'publish').mockImplementation(async (...message) => {
-        const ack = await publish(...message);
-        vi.spyOn(jsm.consumers, 'info').mockRejectedValue(new Error('unavailable'));
-        return ack;
-      });
-    },
+    () => afterStored(() => Promise.reject(new Error('unavailable'))),
   ],
-])('a refund that %s may exist: the error says where to look before a repeat', async (_, fail) => {
-  fail();
-  const body = { request_id: 'req_paid', amount: 0.000000004, reason: 'test' };
-  await expect(
-    refundsCreate({ org: ORG, key_id: 'key_1', refund_id: 'rfd_1', body }, deps()),
-  ).rejects.toMatchObject({
-    code: 'service_unavailable',
-    message: expect.stringContaining('/v1/logs'),
-    retryAfterS: undefined,
+  ['is stored while the ledger never answers', () => afterStored(() => NEVER), 3_000],
+])(
+  'a refund that %s may exist: the error says where to look before a repeat',
+  async (_, fail, withinMs?: number) => {
+    fail();
+    await expect(refund(undefined, withinMs)).rejects.toMatchObject({
+      code: 'service_unavailable',
+      message: expect.stringContaining('/v1/logs'),
+      retryAfterS: undefined,
+    });
+  },
+);
+
+/** Billing has caught up until an event is stored; then its consumer answers as given. */
+function afterStored(answer: () => Promise<ConsumerInfo>): void {
+  const { js, jsm } = installation.client.bus;
+  const publish = js.publish.bind(js);
+  const asked = vi.spyOn(jsm.consumers, 'info').mockResolvedValue(CAUGHT_UP);
+  vi.spyOn(js, 'publish').mockImplementation(async (...message) => {
+    const ack = await publish(...message);
+    asked.mockImplementation(answer);
+    return ack;
   });
+}
+
+test('a refund whose time is over before its event is published is not made later', async () => {
+  const { js, jsm } = installation.client.bus;
+  const published = vi.spyOn(js, 'publish');
+  const [stalled, read] = [Promise.withResolvers<ConsumerInfo>(), Promise.withResolvers<void>()];
+  vi.spyOn(jsm.consumers, 'info').mockReturnValue(stalled.promise);
+  const { store } = installation.database;
+  const ledger = Object.assign(Object.create(store.ledger) as typeof store.ledger, {
+    find: (...query: Parameters<typeof store.ledger.find>) => {
+      const rows = store.ledger.find(...query);
+      const toArray = rows.toArray.bind(rows);
+      rows.toArray = () => toArray().finally(() => setImmediate(read.resolve)); // after what follows the last read
+      return rows;
+    },
+  });
+  await expect(refund({ ...store, ledger }, 100)).rejects.toBeInstanceOf(DatabaseSilent);
+  stalled.resolve(CAUGHT_UP);
+  await read.promise;
+  expect(published).not.toHaveBeenCalled();
 });
 
 test('usage is not answered from sums that miss rows of the ledger', async () => {

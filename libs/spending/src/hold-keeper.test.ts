@@ -1,6 +1,6 @@
 // Holds over a real nats-server; the test answers the requests to billing itself.
 import { type Bus, connectBus, type ServiceHost, serve } from '@switchyard/bus';
-import { type OperationRequest, ServiceError } from '@switchyard/contracts';
+import { type OperationRequest, type OperationResponse, ServiceError } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -13,7 +13,8 @@ let nats: TestServer;
 let bus: Bus;
 let billing: ServiceHost;
 let keeper: HoldKeeper;
-let answer: (request: OperationRequest<'holds.take'>) => { granted_nano: string | null; capped: boolean };
+type Granted = OperationResponse<'holds.take'>;
+let answer: (request: OperationRequest<'holds.take'>) => Granted | Promise<Granted>;
 const taken: OperationRequest<'holds.take'>[] = [];
 const settled: OperationRequest<'holds.settle'>[] = [];
 const takenByHost: OperationRequest<'host-holds.take'>[] = [];
@@ -105,6 +106,18 @@ describe('a hold', () => {
     await taking;
     await expect.poll(settledCalls).toEqual([{ org: 'org_a', call: 'req_late', cost_nano: '0' }]);
   });
+});
+
+test('a call that is cancelled before the answer releases its hold, which billing may have granted', async () => {
+  const late = Promise.withResolvers<Granted>();
+  answer = () => late.promise;
+  const gone = new AbortController();
+  const taking = open('req_gone').take(50n, false, gone.signal);
+  await expect.poll(() => taken).toHaveLength(1);
+  gone.abort(new Error('the caller went away'));
+  await expect(taking).rejects.toThrow();
+  await expect.poll(settledCalls).toEqual([{ org: 'org_a', call: 'req_gone', cost_nano: '0' }]);
+  late.resolve({ granted_nano: '50', capped: false });
 });
 
 test('a call without limits is neither renewed nor settled', async () => {

@@ -129,7 +129,12 @@ export class CallHold {
    */
   async take(amount: bigint, exact: boolean, signal: AbortSignal): Promise<void> {
     const asked = { ...this.#asHeld(amount), exact };
-    const granted = await this.#deps.asks.take(asked, { timeoutMs: TAKE_TIMEOUT_MS, signal });
+    const options = { timeoutMs: TAKE_TIMEOUT_MS, signal };
+    const granted = await this.#deps.asks.take(asked, options).catch((error: unknown) => {
+      // Billing may have granted it just before; an earlier hold is released when its call ends.
+      if (signal.aborted && this.#granted === null) this.#sendSettlement(0n);
+      throw error;
+    });
     this.#granted = granted.granted_nano === null ? null : BigInt(granted.granted_nano);
     this.#capped = granted.capped;
     if (this.#granted === null) return;

@@ -127,6 +127,13 @@ describe('a call', () => {
     expect(clock.waiting).toBe(0);
   });
 
+  test('that was cancelled before it holds anything holds nothing', async () => {
+    const limit = limitOf(100n);
+    const call = { call: 'req_gone', org: ORG, limits: [limit], amount: 10n, exact: false };
+    await expect(desk.take(call, AbortSignal.abort())).rejects.toMatchObject({ code: 'service_unavailable' });
+    expect(limit.budget.available).toBe(100n);
+  });
+
   test('may raise its own hold while it runs', async () => {
     const limit = limitOf(100n);
     const { call, hold } = ask([limit], 60n);

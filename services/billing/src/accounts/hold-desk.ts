@@ -81,6 +81,7 @@ export class HoldDesk {
    */
   take(request: HoldRequest, signal?: AbortSignal): Promise<Hold> {
     if (this.#closed) return Promise.reject(moving());
+    if (signal?.aborted) return Promise.reject(cancelled());
     const now = this.#try(request);
     if (now instanceof ServiceError) return Promise.reject(now);
     if (now) return Promise.resolve(now);
@@ -245,12 +246,10 @@ export class HoldDesk {
           else resolve(outcome);
         },
       };
-      const gone = () =>
-        waiting.settle(new ServiceError('service_unavailable', 'the caller went away while it waited'));
+      const gone = () => waiting.settle(cancelled());
       const cancelClock = this.#clock.after(HOLD_WAIT_MS_MAX, () => waiting.settle(this.#outOfTime(request)));
       calls.add(waiting);
       signal?.addEventListener('abort', gone, { once: true });
-      if (signal?.aborted) gone();
     });
   }
 
@@ -266,6 +265,10 @@ function moving(): ServiceError {
   return new ServiceError('service_unavailable', 'budgets are moving to another instance', {
     retryAfterS: 1,
   });
+}
+
+function cancelled(): ServiceError {
+  return new ServiceError('service_unavailable', 'the caller went away while it waited');
 }
 
 function smallest(amounts: readonly bigint[]): bigint {

@@ -1,5 +1,5 @@
 import { defineBookedEvent, defineEvent, EVENTS, makeEvent } from '@switchyard/contracts';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { completed, metered, TIME, videoCharged, videoRefunded, voided } from '../fixtures/events.ts';
 import { ENTRY_FIELDS } from './entry-fields.ts';
 import { entryOf } from './entry-of.ts';
@@ -28,6 +28,13 @@ describe('an event', () => {
     const entry = entryOf(completed('req_1', 1n, { requested_model: 'acme/a', model: 'acme/b' }));
     expect(entry).toMatchObject({ what: 'occurrence', log: { models: ['acme/a', 'acme/b'] } });
   });
+});
+
+test('a refund that `takenBackBy` lacks is refused: what it returns could be refunded again', () => {
+  const fields = vi.spyOn(ENTRY_FIELDS, 'video.refunded');
+  onTestFinished(() => fields.mockRestore());
+  fields.mockReturnValue({ row: { refunds: 'vid_2:charge' } });
+  expect(() => entryOf(videoRefunded('vid_1', 1n))).toThrow('takenBackBy lacks vid_1:refund');
 });
 
 test('an event that states an amount and is not booked, or a booked one without its fields, does not compile', () => {

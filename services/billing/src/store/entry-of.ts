@@ -11,6 +11,7 @@ import {
 import type { Entry } from './entries.ts';
 import { ENTRY_FIELDS, type EntryFields } from './entry-fields.ts';
 import { newLedgerRow, newLogRow } from './new-rows.ts';
+import { takenBackBy } from './refund-rows.ts';
 
 /**
  * The entry of an event; null for events that billing ignores.
@@ -29,7 +30,11 @@ export function entryOf(event: Event): Entry | null {
   const row = kind === null || own === null ? null : newLedgerRow({ ...head, kind, ...both, ...own });
   const logKind = kind === null ? booked.log : LEDGER_KINDS[kind].log;
   const log = logKind ? newLogRow({ ...head, source, kind: logKind, ...both, ...logged }) : null;
-  if (!('charge' in fields)) return { what: 'occurrence', log, row };
+  if (!('charge' in fields)) {
+    if (row?.refunds !== undefined && !takenBackBy(row.refunds).includes(id))
+      throw new Error(`takenBackBy lacks ${id}: what it returns could be refunded again`);
+    return { what: 'occurrence', log, row };
+  }
   if (!row || !log) throw new Error(`${source} needs a ledger row and a log row`);
   return { what: 'refund', log, row, charge: fields.charge, number: fields.number };
 }

@@ -15,8 +15,8 @@ const MS_NS = 1_000_000;
 /** An unacknowledged message is redelivered after this time: no longer than the lease of a dead owner lasts. */
 const ACK_WAIT_MS = 5_000;
 /**
- * Maximum number of unacknowledged messages, those of a dead writer included. Billing itself has up to four batches in
- * progress and two more buffered (booking.ts, arrivals.ts).
+ * Maximum number of unacknowledged messages, those of a dead writer included. Billing itself has at most 3,000: a batch in
+ * progress, and under two buffered (booking.ts, arrivals.ts).
  */
 const ACK_PENDING_MAX = 8_000;
 /** Unlimited: an event is redelivered until it is booked. */

@@ -1,4 +1,4 @@
-// Half of `npm run client`: writes the types and the endpoints from the OpenAPI document, and the synchronous modules from
+// Part of `npm run client`: writes the types and the endpoints from the OpenAPI document, and the synchronous modules from
 // the asynchronous ones, with generate.py.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

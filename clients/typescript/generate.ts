@@ -1,4 +1,4 @@
-// Half of `npm run client`: writes the types of the whole API from the OpenAPI document.
+// Part of `npm run client`: writes the types of the whole API from the OpenAPI document.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';

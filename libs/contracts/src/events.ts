@@ -43,7 +43,7 @@ export const HOST_EVENTS_SUBJECTS = `${HOST_EVENT}.*`;
 /** Names of the consumers on EVENTS that book: one for each partition of billing, with the number of its layout. */
 export const BOOKING_CONSUMER = /^billing-p\d+(?:-e(\d+))?$/;
 
-/** Every event by its `<noun>.<past-verb>`; each noun has its file in events/. docs/events.md lists the same. */
+/** Every event by its `<noun>.<past-verb>`; each noun has its file in events/. */
 export const EVENTS = {
   ...callEvents,
   ...computerEvents,

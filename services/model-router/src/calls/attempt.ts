@@ -32,7 +32,6 @@ export class Attempt {
   readonly #held: HeldPlaces[] = [];
   #noMemory: ServiceError | null = null;
   #isOver = false;
-  #abandon: () => void = () => {};
 
   constructor(candidate: Candidate, request: ModelRequest, context: AttemptContext) {
     this.candidate = candidate;
@@ -58,11 +57,6 @@ export class Attempt {
       this.#isOver = true;
       for (const held of this.#held) held.release();
     }
-  }
-
-  /** Ends the exchange at once. */
-  abandon(): void {
-    this.#abandon();
   }
 
   /** Cost of the attempt so far: its output, otherwise its input; null when the upstream does not bill it. */
@@ -100,17 +94,14 @@ export class Attempt {
         stream: streamed !== null,
         requestId: head.request_id,
       },
+      signal: call.signal,
       remainingMs: record.remainingMs(),
-      reserve: (bytes, ending) => this.#reserve(bytes, ending),
+      reserve: (bytes, closing) => this.#reserve(bytes, closing),
       streams: (contentType) => streamed?.takes(contentType) ?? false,
       onStream: (bytes, contentType) => reply.forward(model, streamed as StreamedAnswer, bytes, contentType),
       drained: () => reply.drained(),
       hasBegun: () => streamed?.forwarded ?? false,
       hasEnded: () => streamed?.ended ?? false,
-      onStarted: (abandon) => {
-        this.#abandon = abandon;
-        if (call.isCancelled) abandon();
-      },
       onRequest: () => {
         this.#asked = true;
       },

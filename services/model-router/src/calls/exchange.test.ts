@@ -1,7 +1,8 @@
+import { getEventListeners } from 'node:events';
 import { type ModelType, upstream } from '@switchyard/contracts';
 import { expect, test, vi } from 'vitest';
 import type { Maker, UpstreamAnswer } from '../makers/maker.ts';
-import { ExchangeAbandoned, type ExchangeOptions, runExchange } from './exchange.ts';
+import { type ExchangeOptions, runExchange } from './exchange.ts';
 
 const FIRST_BYTE_MS = 1_000;
 const ATTEMPT_MS = 60_000;
@@ -55,6 +56,7 @@ function options(from: Maker, others: Partial<ExchangeOptions>): ExchangeOptions
       stream: true,
       requestId: 'req_test',
     },
+    signal: new AbortController().signal,
     remainingMs: ATTEMPT_MS,
     reserve: () => Promise.reject(new Error('nothing is downloaded')),
     streams: () => true,
@@ -62,7 +64,6 @@ function options(from: Maker, others: Partial<ExchangeOptions>): ExchangeOptions
     hasEnded: () => false,
     onStream: () => true,
     drained: () => Promise.resolve(),
-    onStarted: () => {},
     onRequest: () => {},
     onAccepted: () => {},
     onFirstByte: () => {},
@@ -168,6 +169,25 @@ test.each([
   }
 });
 
+test.each([
+  ['a stream', 'text/event-stream'],
+  ['an answer in one piece', 'application/json'],
+])(
+  '%s that has ended costs no abort, and leaves nothing at the signal of its call',
+  async (_what, contentType) => {
+    const { maker: from, given } = maker();
+    const { signal } = new AbortController();
+    const streams = () => contentType === 'text/event-stream';
+    const received = runExchange(options(from, { signal, streams }));
+    given.head({ status: 200, contentType, retryAfterS: null });
+    void given.data('data: {}\n\n');
+    given.end();
+    expect(await received).toMatchObject({ contentType });
+    expect(given.signal()?.aborted).toBe(false);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  },
+);
+
 const FAULT = { kind: 'fault', said: /over 67108864 bytes$/ } as const;
 
 test.each([
@@ -203,18 +223,20 @@ test.each([
   expect(await failed).toMatchObject({ failure: { kind, message: expect.stringMatching(said) } });
 });
 
-test('an exchange that is abandoned ends at once, stops its timers, and takes nothing more', async () => {
+test('an exchange whose caller leaves ends at once, stops its timers, and takes nothing more', async () => {
   vi.useFakeTimers();
   try {
     const { maker: from, given } = maker();
-    let abandon = () => {};
+    const leaving = new AbortController();
     const onStream = vi.fn(() => true);
-    const ended = runExchange(options(from, { onStream, onStarted: (how) => (abandon = how) })).catch(
+    const ended = runExchange(options(from, { onStream, signal: leaving.signal })).catch(
       (error: unknown) => error,
     );
     given.head({ status: 200, contentType: 'text/event-stream', retryAfterS: null });
-    abandon();
-    expect(await ended).toBeInstanceOf(ExchangeAbandoned);
+    const reason = new Error('the caller left');
+    leaving.abort(reason);
+    expect(await ended).toBe(reason);
+    expect(given.signal()?.aborted).toBe(true);
     expect(vi.getTimerCount()).toBe(0);
     void given.data('data: {}\n\n');
     await vi.advanceTimersByTimeAsync(FIRST_BYTE_MS);

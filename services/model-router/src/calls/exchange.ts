@@ -19,6 +19,8 @@ const BODY_END_WAIT_MS = 250;
 export interface ExchangeOptions {
   maker: Maker;
   request: UpstreamRequest;
+  /** Ends the exchange at once, which then throws the signal's reason. */
+  signal: AbortSignal;
   /** Milliseconds left for the whole call. */
   remainingMs: number;
   /** Reserves memory for what the maker's adapter downloads. */
@@ -32,8 +34,6 @@ export interface ExchangeOptions {
   /** Whether a streamed answer is whole, although its body may go on. */
   hasEnded(): boolean;
   drained(): Promise<void>;
-  /** Receives a function that ends the exchange from outside, which makes it throw `ExchangeAbandoned`. */
-  onStarted(abandon: () => void): void;
   /** Called when the upstream is asked: the first-byte timeout starts here. */
   onRequest(): void;
   /** Called when the upstream has the whole request and bills it; with false when it refuses it afterwards. */
@@ -41,9 +41,6 @@ export interface ExchangeOptions {
   /** Called when the answer begins; not called for the body of an error. */
   onFirstByte(): void;
 }
-
-/** Thrown by an exchange that was ended from outside. */
-export class ExchangeAbandoned extends Error {}
 
 /** A whole body; null when the answer was a stream, which `onStream` received. */
 export interface Received {
@@ -54,31 +51,41 @@ export interface Received {
 /**
  * Runs the exchange to its end.
  * @throws AttemptFailed for an error status, a timeout or an oversized answer; network errors; errors thrown by
- * `onStream`.
+ * `onStream`; the signal's reason.
  */
 export async function runExchange(options: ExchangeOptions): Promise<Received> {
-  const ending = new AbortController();
-  const ended = new Promise<never>((_, reject) => {
-    ending.signal.addEventListener('abort', () => reject(ending.signal.reason as Error), { once: true });
-  });
+  options.signal.throwIfAborted();
+  const closing = new AbortController();
+  const ended = Promise.withResolvers<never>();
+  const end = (reason: unknown) => {
+    closing.abort(reason);
+    ended.reject(reason);
+  };
+  const leave = () => end(options.signal.reason);
+  options.signal.addEventListener('abort', leave);
   const { first_byte_timeout_ms: byteMs, attempt_timeout_ms: attemptMs } = options.request.upstream;
   const wholeMs = Math.min(attemptMs, options.remainingMs);
-  const timeouts = new Timeouts({ byteMs, wholeMs }, (failure) => ending.abort(failure));
-  options.onStarted(() => ending.abort(new ExchangeAbandoned('the exchange was ended from outside')));
+  const timeouts = new Timeouts({ byteMs, wholeMs }, end);
   try {
     // An upstream that ignores the signal must not delay the end.
-    return await Promise.race([receive(options, timeouts, ending.signal), ended]);
+    return await Promise.race([receive(options, timeouts, closing), ended.promise]);
   } catch (error) {
-    ending.abort(error);
+    closing.abort(error);
     throw error;
   } finally {
     timeouts.stop();
-    ending.abort(); // closes the body of a whole stream that goes on
+    options.signal.removeEventListener('abort', leave);
   }
 }
 
-async function receive(options: ExchangeOptions, timeouts: Timeouts, signal: AbortSignal): Promise<Received> {
+/** Aborts `closing` only for a whole stream whose body goes on: an abort builds an error with a stack, and an event. */
+async function receive(
+  options: ExchangeOptions,
+  timeouts: Timeouts,
+  closing: AbortController,
+): Promise<Received> {
   const { maker, request } = options;
+  const { signal } = closing;
   const onRequest = () => {
     if (signal.aborted) return;
     timeouts.asked();
@@ -94,7 +101,7 @@ async function receive(options: ExchangeOptions, timeouts: Timeouts, signal: Abo
   const isGood = status < 300;
   options.onAccepted(isGood);
   if (isGood && request.stream && options.streams(contentType)) {
-    await passOn(options, timeouts, signal, answer);
+    if (!(await passOn(options, timeouts, signal, answer))) closing.abort();
     return { contentType, body: null };
   }
   const onFirstByte = isGood ? () => options.onFirstByte() : () => {};
@@ -104,16 +111,17 @@ async function receive(options: ExchangeOptions, timeouts: Timeouts, signal: Abo
   return { contentType, body };
 }
 
+/** False when the stream is whole and its body goes on or breaks. */
 async function passOn(
   options: ExchangeOptions,
   timeouts: Timeouts,
   signal: AbortSignal,
   { body, contentType }: UpstreamAnswer,
-): Promise<void> {
+): Promise<boolean> {
   const chunks = body[Symbol.asyncIterator]();
   while (!options.hasEnded()) {
     const { done, value: bytes } = await chunks.next();
-    if (done) return;
+    if (done) return true;
     signal.throwIfAborted();
     const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     const mayGoOn = options.onStream(chunk, contentType);
@@ -129,14 +137,17 @@ async function passOn(
     signal.throwIfAborted();
     timeouts.resume();
   }
-  await Promise.race([drain(chunks), timeouts.bodyEnd()]);
+  return Promise.race([drain(chunks), timeouts.bodyEnd()]);
 }
 
-/** Reads to the end. Ignores everything after a whole stream, errors included. */
-async function drain(chunks: AsyncIterator<Uint8Array>): Promise<void> {
+/** Reads to the end; false when there is none. Ignores everything after a whole stream, errors included. */
+async function drain(chunks: AsyncIterator<Uint8Array>): Promise<boolean> {
   try {
     while (!(await chunks.next()).done);
-  } catch {}
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 interface Collecting {
@@ -215,11 +226,11 @@ class Timeouts {
     this.#wholeTimer = setTimeout(() => this.#expire(timedOut(tooLong)), this.#leftMs);
   }
 
-  /** Resolves when the time for the end of the body is over; the other timeouts end here. */
-  bodyEnd(): Promise<void> {
+  /** Resolves with false when the time for the end of the body is over; the other timeouts end here. */
+  bodyEnd(): Promise<false> {
     this.stop();
     return new Promise((resolve) => {
-      this.#byteTimer = setTimeout(resolve, BODY_END_WAIT_MS);
+      this.#byteTimer = setTimeout(resolve, BODY_END_WAIT_MS, false);
     });
   }
 

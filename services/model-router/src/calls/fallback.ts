@@ -1,6 +1,7 @@
 // Selects the next upstream: each candidate in turn, skipping those whose circuit is open, and waiting for those that
 // sent `Retry-After`.
 import { ServiceError } from '@switchyard/contracts';
+import { sleep } from '@switchyard/service';
 import type { Failure } from '../makers/failure.ts';
 import { ATTEMPT_WORTH_MS, Attempt } from './attempt.ts';
 import type { AttemptContext } from './call-context.ts';
@@ -20,7 +21,6 @@ export class Fallback {
   readonly #failures: Failure[] = [];
   #attempts = 0;
   #current: Attempt | null = null;
-  #endWait: () => void = () => {};
 
   constructor(request: ModelRequest, context: AttemptContext) {
     this.#request = request;
@@ -30,12 +30,6 @@ export class Fallback {
   /** The last attempt that was started. */
   get current(): Attempt | null {
     return this.#current;
-  }
-
-  /** Ends the attempt or the wait that is running. */
-  abandon(): void {
-    this.#endWait();
-    this.#current?.abandon();
   }
 
   /**
@@ -131,13 +125,7 @@ export class Fallback {
     const until = clock.monotonic() + ms;
     // A timer may fire early by one turn of the event loop.
     while (!call.isCancelled && clock.monotonic() < until)
-      await new Promise<void>((resolve) => {
-        const cancelTimer = clock.after(Math.ceil(until - clock.monotonic()), resolve);
-        this.#endWait = () => {
-          cancelTimer();
-          resolve();
-        };
-      });
+      await sleep(Math.ceil(until - clock.monotonic()), clock, call.signal);
   }
 
   #errorOf(candidates: Candidate[]): ServiceError {

@@ -20,7 +20,6 @@ export async function serveModelCall(
   const { head, reply } = context;
   let fallback: Fallback | null = null;
   call.onCancelled(() => {
-    fallback?.abandon();
     const attempt = fallback?.current ?? null;
     reply.cancelled(attempt?.candidate.model ?? null, attempt?.billed() ?? null);
   });

@@ -1,10 +1,9 @@
 // Upstreams that speak OpenAI's protocol: bytes pass through unchanged in both directions.
 import type { ModelType, TranscriptionParams } from '@switchyard/contracts';
-import { type Agent, FormData } from 'undici';
+import { FormData } from 'undici';
 import { notifyWhenSent } from '../http/accepted-requests.ts';
-import { createMakersAgent } from '../http/makers-agent.ts';
 import { readRetryAfter } from '../http/retry-after.ts';
-import type { CallOptions, Maker, MakerDeps, UpstreamAnswer, UpstreamRequest } from './maker.ts';
+import type { CallOptions, ConnectedDeps, Maker, UpstreamAnswer, UpstreamRequest } from './maker.ts';
 
 const PATHS: Partial<Record<ModelType, string>> = {
   language: '/chat/completions',
@@ -19,22 +18,12 @@ const PATHS: Partial<Record<ModelType, string>> = {
 /** Streams are read event by event, so that a used-up budget ends one at once, not a buffer later. */
 const STREAM_BUFFER_BYTES = 1;
 
-interface OpenAiCompatible extends Maker {
-  close(): Promise<void>;
-}
-
-export function openAiCompatible(deps: MakerDeps): OpenAiCompatible {
-  // One connection per call: a broken one affects no other call.
-  const agent = createMakersAgent({ allowH2: false });
-  return {
-    call: (request, options) => call(agent, deps, request, options),
-    close: () => agent.destroy(),
-  };
+export function openAiCompatible(deps: ConnectedDeps): Maker {
+  return { call: (request, options) => call(deps, request, options) };
 }
 
 async function call(
-  agent: Agent,
-  { secret, now }: MakerDeps,
+  { secret, now, dispatcher }: ConnectedDeps,
   request: UpstreamRequest,
   { signal, onRequest, onAccepted }: CallOptions,
 ): Promise<UpstreamAnswer> {
@@ -43,7 +32,7 @@ async function call(
   const key = upstream.api_key_env === undefined ? undefined : secret(upstream.api_key_env);
   const { headers, body } = contentOf(request);
   onRequest();
-  const answer = await notifyWhenSent(agent, onAccepted).request({
+  const answer = await notifyWhenSent(dispatcher, onAccepted).request({
     origin: url.origin,
     path: url.pathname + url.search,
     method: 'POST',

@@ -38,16 +38,14 @@ export interface Makers {
 }
 
 export function createMakers({ secret, now, egress }: MakersDeps): Makers {
-  const openAi = openAiCompatible({ secret, now });
   const dispatcher = createMakersAgent();
-  const aiSdk = AI_SDK_MAKERS.map(
-    (one) => [one.name, aiSdkMaker(one, { secret, dispatcher, egress, now })] as const,
-  );
+  const deps = { secret, dispatcher, egress, now };
   return {
-    byName: { 'openai-compatible': openAi, local: localModels(now), ...Object.fromEntries(aiSdk) },
-    async close() {
-      await openAi.close();
-      await dispatcher.destroy();
+    byName: {
+      'openai-compatible': openAiCompatible(deps),
+      local: localModels(now),
+      ...Object.fromEntries(AI_SDK_MAKERS.map((one) => [one.name, aiSdkMaker(one, deps)])),
     },
+    close: () => dispatcher.destroy(),
   };
 }

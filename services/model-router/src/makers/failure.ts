@@ -2,6 +2,8 @@
 // answer, not a fault, and never falls back.
 
 import type { ServiceError } from '@switchyard/contracts';
+import { meaningOf } from './error-meanings.ts';
+import { wordsIn } from './error-words.ts';
 import { ReportedError, UnusableAnswer } from './unusable-answer.ts';
 import { messageForCallers, type ShownMessage } from './without-account.ts';
 
@@ -54,7 +56,15 @@ const REFUSAL_WORDS = /\b(flagged|moderation|usage (guidelines|polic)|content po
 
 /** Classifies an error answer of an upstream. */
 export function failureOfAnswer(status: number, body: Buffer, retryAfterS: number | null): Failure {
-  return failureOf(status, readErrorBody(body), retryAfterS);
+  const text = body.toString('utf8');
+  const said = readErrorBody(text);
+  const meant = meaningOf(status, text);
+  const message = said.message || wordsIn(text);
+  return failureOf(
+    meant?.status ?? status,
+    { ...said, message, code: meant?.code ?? said.code },
+    retryAfterS,
+  );
 }
 
 /** Classifies an error of an upstream. */
@@ -148,9 +158,11 @@ interface ReportedFault extends SaidFault {
 
 const NOTHING_SAID: ReportedFault = { message: null, code: null, type: null, param: null };
 
-function readErrorBody(body: Buffer): ReportedFault {
+/** vLLM, SGLang and Mistral have the members of OpenAI's error object at the top level. */
+function readErrorBody(text: string): ReportedFault {
   try {
-    return readError((JSON.parse(body.toString('utf8')) as { error?: unknown } | null)?.error);
+    const json = JSON.parse(text) as { error?: unknown } | null;
+    return readError(json?.error ?? json);
   } catch {
     return NOTHING_SAID;
   }

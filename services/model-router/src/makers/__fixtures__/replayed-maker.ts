@@ -8,7 +8,7 @@ import { type ModelType, type TranscriptionParams, upstream } from '@switchyard/
 import { createEgress, parseAllowList } from '@switchyard/egress';
 import { onTestFinished } from 'vitest';
 import { aiSdkMaker } from '../ai-sdk/ai-sdk-maker.ts';
-import { AttemptFailed, type Failure } from '../failure.ts';
+import { AttemptFailed, type Failure, failureOfAnswer } from '../failure.ts';
 import type { CallOptions, UpstreamRequest } from '../maker.ts';
 import { createMakersAgent } from '../../http/makers-agent.ts';
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
@@ -127,7 +127,9 @@ export async function replayedMaker(
     const options = { signal, onRequest: () => {}, onAccepted: () => {}, reserve };
     try {
       const { body: chunks, ...head } = await startCall(type, body, test, options);
-      return outcome({ ...head, failure: null }, Buffer.concat(await Array.fromAsync(chunks)));
+      const bytes = Buffer.concat(await Array.fromAsync(chunks));
+      if (head.status >= 300) return failed(failureOfAnswer(head.status, bytes, head.retryAfterS));
+      return outcome({ ...head, failure: null }, bytes);
     } catch (error) {
       if (error instanceof AttemptFailed) return failed(error.failure);
       throw error;

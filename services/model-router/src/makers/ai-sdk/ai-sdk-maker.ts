@@ -48,10 +48,10 @@ async function answer(
   options: CallOptions,
 ): Promise<UpstreamAnswer> {
   try {
-    const { contentType, body } = await (request.native
+    const answered = await (request.native
       ? passThrough(declaration, deps, request, options)
       : translate(request.type, declaration, deps, request, options));
-    return { status: 200, contentType, retryAfterS: null, body: withErrorsOf(body, deps.now) };
+    return { status: 200, retryAfterS: null, ...answered, body: withErrorsOf(answered.body, deps.now) };
   } catch (error) {
     throw new AttemptFailed(failureOfMaker(error, deps.now));
   }

@@ -1,6 +1,6 @@
 // Reads AI SDK errors for ../failure.ts, which classifies those of any upstream: the maker's status, `Retry-After` and
 // message. Fallback depends on the status, so misleading statuses (a bad key as 400, a refusal of the
-// content as 403) are corrected by error-meanings.ts.
+// content as 403) are corrected by ../error-meanings.ts.
 import { STATUS_CODES } from 'node:http';
 import {
   APICallError,
@@ -14,11 +14,11 @@ import { isProviderStreamError, type ProviderStreamError } from '@ai-sdk/provide
 import { ServiceError } from '@switchyard/contracts';
 import { networkErrorIn } from '../../http/network-error.ts';
 import { RETRY_AFTER_S_MAX, readRetryAfter } from '../../http/retry-after.ts';
+import { meaningOf } from '../error-meanings.ts';
+import { wordsIn } from '../error-words.ts';
 import { type Failure, failureOf, forCallers } from '../failure.ts';
 import { reportedError, UnusableAnswer } from '../unusable-answer.ts';
 import { ContentRefused } from './content-refused.ts';
-import { ERROR_MEANINGS } from './error-meanings.ts';
-import { wordsIn } from './error-words.ts';
 import { UnfitRequest, UnsupportedField } from './translation.ts';
 
 /** @throws the network's or the answer's error when the maker sent no error. */
@@ -36,9 +36,7 @@ export function failureOfMaker(error: unknown, now: () => number): Failure {
   if (answer?.status === 'failed') throw reportedError(answer.error ?? 'the response failed');
   if (status < 400 || answer)
     throw new UnusableAnswer(`the answer could not be read: ${error.message}`, { cause: error });
-  const meant = ERROR_MEANINGS.find(
-    ({ said, statuses }) => statuses.includes(status) && said.test(textOf(error)),
-  );
+  const meant = meaningOf(status, error.message, error.responseBody ?? '');
   const said = { message: messageOf(error), code: meant?.code ?? null };
   return failureOf(meant?.status ?? status, said, retryAfterS(error, now));
 }
@@ -82,13 +80,6 @@ function parsed(body: string): unknown {
 /** An error in mid-stream has a status only if its provider package assigns one. */
 function failureInStream({ message, statusCode = 500, code, type }: ProviderStreamError): Failure {
   return failureOf(statusCode, { message, code: typeof code === 'string' ? code : (type ?? null) }, null);
-}
-
-/** Characters of a message and of a body that are searched for its meaning; makers may repeat the whole request. */
-const SEARCHED_LENGTH_MAX = 4 * 1024;
-
-function textOf({ message, responseBody = '' }: APICallError): string {
-  return `${message.slice(0, SEARCHED_LENGTH_MAX)}\n${responseBody.slice(0, SEARCHED_LENGTH_MAX)}`;
 }
 
 /** Uses the message that the provider package found; otherwise the text in the body, or the status. */

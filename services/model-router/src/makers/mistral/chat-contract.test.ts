@@ -88,6 +88,7 @@ describeChat(mistral, {
     'error-422': { status: 422, kind: 'rejected', said: /less than or equal to 1.5/ },
     'error-503': { status: 503, kind: 'fault' },
     'error-too-long': { status: 400, kind: 'too_long', said: /138241 tokens/ },
+    'error-retired': { status: 404, kind: 'fault', said: /Invalid model/ },
   },
 });
 

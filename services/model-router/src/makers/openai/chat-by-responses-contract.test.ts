@@ -246,7 +246,7 @@ test('numbers above 2^53 in the arguments of earlier calls keep their digits', (
   }));
 
 test.each([
-  ['error-stream', 'rate_limited'],
+  ['error-stream', 'fault'], // no credit of ours is left
   ['failed-limit', 'rate_limited'],
   ['failed-server', 'fault'],
   ['failed-prompt', 'rejected'],

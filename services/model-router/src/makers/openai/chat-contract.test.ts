@@ -92,6 +92,7 @@ describeChat(openai, {
   errors: {
     'error-401': { status: 401, kind: 'fault', said: /^the upstream refused our credentials/ },
     'error-429': { status: 429, kind: 'rate_limited', retryAfterS: 2 },
+    'error-credit': { status: 402, kind: 'fault', said: /requires payment from us/ },
     'error-400': { status: 400, kind: 'rejected', said: /does not support 0.2/ },
     'error-503': { status: 503, kind: 'fault' },
     'error-too-long': { status: 400, kind: 'too_long' },

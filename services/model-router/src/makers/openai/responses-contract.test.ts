@@ -27,6 +27,7 @@ test.each(['text', 'stream'])(
 test.each([
   ['error-401', 'fault'],
   ['error-429', 'rate_limited'],
+  ['error-credit', 'fault'],
   ['error-400', 'rejected'],
   ['error-503', 'fault'],
   ['error-refused', 'rejected'],

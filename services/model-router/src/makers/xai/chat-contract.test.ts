@@ -109,7 +109,7 @@ describeChat(xai, {
     'error-400': { status: 400, kind: 'rejected', said: /Invalid arguments/ },
     'error-503': { status: 503, kind: 'fault' },
     'error-too-long': { status: 400, kind: 'too_long', said: /131072/ },
-    'error-refused': { status: 400, kind: 'rejected', said: /usage guidelines/ },
+    'error-refused': { status: 403, kind: 'rejected', said: /usage guidelines/ },
   },
 });
 

@@ -1,4 +1,4 @@
-// Reads the message of an error body whose shape the provider package does not know.
+// Reads the message of an error body in another shape than OpenAI's.
 import { z } from 'zod';
 
 const said = z.string().min(1);

@@ -16,6 +16,10 @@ const WAIT_MS_MAX = 120_000;
 /** Decoding is many times faster than real time. */
 const DECODE_TIMEOUT_MS = 60_000;
 const RETRY_AFTER_S = 10;
+/** A file with more audio tracks is not measured. */
+const TRACKS_MAX = 8;
+/** ffmpeg's words for a track that the file does not have. */
+const NO_SUCH_TRACK = /matches no streams/;
 
 /** Who waits for a decoding. */
 export interface DecodingCaller {
@@ -57,7 +61,7 @@ async function measureByDecoding(audio: Buffer, signal: AbortSignal): Promise<nu
       signal.throwIfAborted();
       return notStored(error);
     });
-    return await decode(file, AbortSignal.any([signal, AbortSignal.timeout(DECODE_TIMEOUT_MS)]));
+    return await decodeLongest(file, AbortSignal.any([signal, AbortSignal.timeout(DECODE_TIMEOUT_MS)]));
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof LocalRefusal || error instanceof ProgramFailed || isTimeout(error)) return null;
@@ -67,8 +71,21 @@ async function measureByDecoding(audio: Buffer, signal: AbortSignal): Promise<nu
   }
 }
 
-async function decode(file: string, signal: AbortSignal): Promise<number | null> {
-  const decoder = decodeSound(file, RATE_HZ, signal);
+/** The longest track is charged, since makers differ in which track they read. The first one must be decodable. */
+async function decodeLongest(file: string, signal: AbortSignal): Promise<number | null> {
+  let longest: number | null = null;
+  for (let track = 0; track < TRACKS_MAX; track += 1)
+    try {
+      longest = Math.max(longest ?? 0, await decode(file, signal, track));
+    } catch (error) {
+      if (longest === null || !(error instanceof ProgramFailed)) throw error;
+      if (NO_SUCH_TRACK.test(error.message)) return longest;
+    }
+  return null;
+}
+
+async function decode(file: string, signal: AbortSignal, track: number): Promise<number> {
+  const decoder = decodeSound(file, RATE_HZ, signal, track);
   let bytes = 0;
   for await (const chunk of decoder.output) bytes += (chunk as Buffer).length;
   // A file that is damaged at its end still counts up to there.

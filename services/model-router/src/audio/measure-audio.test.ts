@@ -183,6 +183,21 @@ describe('the measured length of', () => {
     expect(measureWebm(makeTracks([2, 'libopus'], [3, 'flac']))).toBeNull();
   });
 
+  test.each([
+    ['flac', 'libopus'],
+    ['libopus', 'flac'],
+  ])('a file whose tracks (%s, %s) are decoded is that of the longest', async (first, second) => {
+    const bytes = makeTracks([1, first], [9, second]);
+    expect(measureWebm(bytes)).toBeNull();
+    expect(Math.abs((await secondsOf(bytes)) - 9)).toBeLessThan(BLOCK_TOLERANCE_S);
+  });
+
+  test('a file with a second track that cannot be decoded is that of its first', async () => {
+    const bytes = makeTracks([3, 'flac'], [9, 'libopus']);
+    const unknown = altered(bytes, (copy) => copy.write('A_WHAT', copy.indexOf('A_OPUS'), 'latin1'));
+    expect(Math.abs((await secondsOf(unknown)) - 3)).toBeLessThan(BLOCK_TOLERANCE_S);
+  });
+
   test('the shortest chargeable audio is above zero', async () => {
     expect(await secondsOf(make('wav', [], 0.02))).toBeCloseTo(0.02, 3);
   });
@@ -312,6 +327,11 @@ describe('a crafted webm is not measured shorter than decoders hear it, with', (
     expect(decoded).toBeCloseTo(seconds, 1);
     expect(await secondsOf(bytes)).toBeCloseTo(decoded ?? 0, 2);
   });
+});
+
+test('a file with more tracks than are decoded is refused', async () => {
+  const bytes = makeTracks(...Array<[number, string]>(9).fill([0.1, 'flac']));
+  await expect(measureAudio({ decoder }, bytes, here)).rejects.toMatchObject({ code: 'audio_unreadable' });
 });
 
 describe('audio_unreadable is the error for', () => {

@@ -183,6 +183,13 @@ describe('google', () => {
     await expect(maker.look(JSON.stringify({ operationName: 'operations/x' }))).rejects.toThrow('503');
   });
 
+  test('may be accepted when a proxy waits no longer for the maker', async () => {
+    const maker = await replayed(google, 'veo', [{ status: 504, json: {} }]);
+    const error = await maker.start().catch((one: unknown) => one);
+    expect(error).toBeInstanceOf(Error);
+    expect(error).not.toBeInstanceOf(VideoNotTaken);
+  });
+
   test('is not accepted when the maker is unreachable, but may be accepted after a hang-up', async () => {
     const maker = await replayed(google, 'veo', [{ json: operation }]);
     const nobody = aiSdkVideos(google, {

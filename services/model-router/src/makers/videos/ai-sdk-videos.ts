@@ -9,8 +9,8 @@ import { providerFetch, rawMembers, type WireMembers } from '../ai-sdk/provider-
 import type { Failure } from '../failure.ts';
 import type { ConnectedDeps } from '../maker.ts';
 import { download, videoBytes } from './download.ts';
-import { JOB_LOST, ofNetwork } from './start-error.ts';
-import { type VideoJob, type VideoMaker, VideoNotTaken, type VideoProgress } from './video-maker.ts';
+import { JOB_LOST, ofMaker, ofNetwork } from './start-error.ts';
+import type { VideoJob, VideoMaker, VideoProgress } from './video-maker.ts';
 import { sizeText, videoSize } from './video-size.ts';
 import { videoType } from './video-type.ts';
 
@@ -166,7 +166,7 @@ async function start(
     return JSON.stringify(operation);
   } catch (error) {
     const failure = failureIn(error, now);
-    throw failure ? new VideoNotTaken(failure) : ofNetwork(error);
+    throw failure ? ofMaker(failure) : ofNetwork(error);
   }
 }
 

@@ -138,11 +138,18 @@ describe('a start', () => {
     expect((error as VideoNotTaken).message).not.toContain('sk-123');
   });
 
+  test('that is answered with a long page of an error was not taken', async () => {
+    server.on('sora-no', answers('x'.repeat(100_000), 503));
+    const failed = maker.start(upstream({ model: 'sora-no' }), JOB, signal);
+    await expect(failed).rejects.toBeInstanceOf(VideoNotTaken);
+  });
+
   test.each<[string, UpstreamHandler]>([
     ['hangs up', (_request, response) => void response.destroy()],
     ['answers without an id', answers({ object: 'video' })],
     ['answers no JSON', (_request, response) => void response.end('<html>')],
     ['answers too late', () => {}],
+    ['is behind a proxy that waits no longer', answers({}, 504)],
   ])('whose upstream %s may have been taken', async (_what, handler) => {
     server.on('sora-odd', handler);
     const odd = upstream({ model: 'sora-odd', attempt_timeout_ms: 100 });

@@ -11,14 +11,8 @@ import { withinOrigin } from '../../http/within-origin.ts';
 import { failureOfAnswer } from '../failure.ts';
 import type { ConnectedDeps } from '../maker.ts';
 import { download, videoBytes } from './download.ts';
-import { JOB_LOST, ofNetwork } from './start-error.ts';
-import {
-  type TakenVideo,
-  type VideoJob,
-  type VideoMaker,
-  VideoNotTaken,
-  type VideoProgress,
-} from './video-maker.ts';
+import { JOB_LOST, ofMaker, ofNetwork } from './start-error.ts';
+import type { TakenVideo, VideoJob, VideoMaker, VideoProgress } from './video-maker.ts';
 import { sizeText, videoSize } from './video-size.ts';
 import { videoType } from './video-type.ts';
 
@@ -80,10 +74,10 @@ async function start(
     throw ofNetwork(error);
   }
   if (!response.ok)
-    throw new VideoNotTaken(
+    throw ofMaker(
       failureOfAnswer(
         response.status,
-        await readBody(response, ERROR_BYTES_MAX),
+        await readBody(response, ERROR_BYTES_MAX).catch(() => Buffer.alloc(0)), // the status alone decides
         readRetryAfter(Object.fromEntries(response.headers), deps.now),
       ),
     );

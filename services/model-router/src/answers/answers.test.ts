@@ -307,6 +307,23 @@ describe('embeddings', () => {
   });
 });
 
+describe('decisions', () => {
+  const decider: CatalogModel = catalogModel.parse({ ...model, type: 'decision' });
+  const question = { type: 'boolean', instructions: 'Is it?' };
+  const request = bytesOf({ state: 'It rains.', questions: { wet: question, 'a "b"': question } });
+  const yes = { type: 'boolean', probability: 0.9 };
+  const decide = (answers: unknown) => finishWholeAnswer(decider, request, bytesOf({ answers }));
+
+  test('answer each question', () => {
+    expect(decide({ 'a "b"': yes, wet: yes, more: yes }).price.costNano).toBeGreaterThan(0n);
+  });
+
+  test.each([[{ wet: yes }], [{ wet: yes, 'a "b"': null }], [[yes, yes]], ['yes']])(
+    'that lack a question are a failed attempt: %j',
+    (answers) => expect(() => decide(answers)).toThrow(UnusableAnswer),
+  );
+});
+
 describe('a ranking', () => {
   const ranker: CatalogModel = catalogModel.parse({
     ...model,

@@ -147,8 +147,13 @@ function scoreOf(result: unknown): number {
   return Number(record(result)?.relevance_score);
 }
 
+/** Requires an answer to each question. */
 function readDecisions(answer: AnswerToRead): ReadAnswer {
   const content = requireContent(answer, 'answers');
+  const answers = record(json(answer, 'answers'));
+  const questions = topLevelMembers(answer.request).get('questions') as Member; // the endpoint requires it
+  for (const name of topLevelMembers(answer.request, questions.valueStart).keys())
+    if (!record(answers?.[name])) throw new UnusableAnswer(`the answer lacks question ${name}`);
   const usage = record(json(answer, 'usage'));
   const inputTokens = count(usage?.inputTokens) ?? count(usage?.prompt_tokens);
   const outputTokens = count(usage?.outputTokens) ?? count(usage?.completion_tokens);

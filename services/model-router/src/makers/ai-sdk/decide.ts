@@ -13,6 +13,7 @@ import {
   type decisionsRequest,
 } from '@switchyard/contracts';
 import type { z } from 'zod';
+import { parseExactly } from '../../json/exact-integers.ts';
 import { UnusableAnswer } from '../unusable-answer.ts';
 import { callEach, inParts, sumOfAll } from './calls-in-parts.ts';
 import { type FieldsOfType, fieldsFor } from './field-rules.ts';
@@ -21,7 +22,8 @@ import { jsonAnswer, type Translation, UnsupportedField } from './translation.ts
 const FIELDS: FieldsOfType = { read: ['state', 'questions'], known: [] };
 
 export const answerDecisions: Translation<'decision'> = async (model, request) => {
-  const { state, questions } = fieldsFor<z.infer<typeof decisionsRequest>>(request, FIELDS);
+  const { questions } = fieldsFor<z.infer<typeof decisionsRequest>>(request, FIELDS);
+  const { state } = parseExactly(request.sent.body.toString('utf8')) as z.infer<typeof decisionsRequest>;
   const asked = Object.entries(questions).map(([name, one]) => [name, sdkQuestion(name, one)] as const);
   const parts = inParts(asked, request.rules.perCall ?? asked.length);
   try {

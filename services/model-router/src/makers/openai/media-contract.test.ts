@@ -291,6 +291,15 @@ describe('decisions', () => {
     ]);
   });
 
+  it('keeps the digits of integers above 2^53 in the state', async () => {
+    const maker = await replay([read('decisions')]);
+    const bytes = Buffer.from(
+      JSON.stringify({ state: { account: 1 }, questions }).replace(':1}', ':9007199254740993}'),
+    );
+    await maker.call('decision', {}, { model: 'gpt-6-luna', bytes });
+    expect(maker.requests[0]?.body.toString()).toContain('"data":{"account":9007199254740993}');
+  });
+
   it('splits questions that exceed one call, and answers every one', async () => {
     const maker = await replay(async (request) => {
       const asked = request.json().questions as { name: string }[];

@@ -8,12 +8,11 @@ export function usageWithCost(given: unknown, price: Price): string {
   const base = isJsonObject(given)
     ? given
     : { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
-  const { cost: _theirs, ...members } = base;
-  return withCost(members, price);
+  return withCost(base, price);
 }
 
-/** JSON of a usage object with `cost` as its last member. */
-export function withCost(members: Record<string, unknown>, price: Price): string {
+/** JSON of a usage object with our `cost` as its last member. */
+export function withCost({ cost: _theirs, ...members }: Record<string, unknown>, price: Price): string {
   // Splices the cost in as text, since JSON.stringify may write a number with an exponent.
   const text = JSON.stringify(members);
   return text === '{}' ? `{"cost":${price.cost}}` : `${text.slice(0, -1)},"cost":${price.cost}}`;

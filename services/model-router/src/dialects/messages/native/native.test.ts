@@ -50,6 +50,12 @@ describe('a whole answer', () => {
     });
   });
 
+  test('has one cost, ours, where a gateway adds its own', () => {
+    const usage = { input_tokens: 9, cost: 0.5, output_tokens: 5 };
+    const { body } = finish({ content: [{ type: 'text', text: 'Hi' }], usage });
+    expect(body.toString()).toContain('"usage":{"input_tokens":9,"output_tokens":5,"cost":0.000102}');
+  });
+
   test('without a usage is estimated, and a refusal without content is free', () => {
     const { basis, body } = finish({ content: [{ type: 'text', text: 'Hi' }] });
     expect(basis).toBe('estimated');
@@ -107,6 +113,15 @@ describe('a stream', () => {
     expect(passed.slice(1, -2).join('\n\n')).toBe(events.slice(1, -2).join('').trimEnd());
     const delta = JSON.parse(passed.at(-2)?.split('data: ')[1] ?? '') as { usage: object };
     expect(delta.usage).toMatchObject({ output_tokens: 373, cost: Number(price.cost) });
+  });
+
+  test('has one cost, ours, where a gateway adds its own', () => {
+    const events = eventsOf('stream')
+      .join('')
+      .replaceAll('"output_tokens":373', '"cost":0.5,"output_tokens":373');
+    const { text } = pass(events, 1_000);
+    expect(text.match(/"cost":/g)).toHaveLength(1);
+    expect(text).not.toContain('"cost":0.5');
   });
 
   test('passes nothing on before the first content, so that a fallback stays possible', () => {

@@ -51,6 +51,13 @@ describe('a whole answer', () => {
     expect(JSON.parse(body.toString())).toEqual({ ...cached, model: 'acme/gpt', usage });
   });
 
+  test('has one cost, ours, where a gateway adds its own', () => {
+    const json = recorded('text').json as { usage: object };
+    const text = finish({ ...json, usage: { cost: 0.5, ...json.usage } }).body.toString();
+    expect(text.match(/"cost":/g)).toHaveLength(1);
+    expect(text).not.toContain('"cost":0.5');
+  });
+
   test.each([
     ['incomplete', 36n * 2_000n + 16n * 8_000n],
     ['refusal', 81n * 2_000n + 11n * 8_000n],

@@ -17,8 +17,8 @@ export const catalogConfig = {
     ),
 };
 
-/** Credentials of an upstream, by the variable that the catalog names. */
+/** Credentials of an upstream, by the variable that the catalog names. Secrets of Kubernetes often end in a newline. */
 export function secretOf(settings: Record<string, unknown>, name: string): string | undefined {
   const value = settings[name];
-  return typeof value === 'string' && value !== '' ? value : undefined;
+  return (typeof value === 'string' && value.trim()) || undefined;
 }

@@ -1,15 +1,6 @@
 // An answer that is passed on to the caller while it arrives: server-sent events of a chat, or audio of speech.
-import type {
-  CatalogModel,
-  ModelCallHead,
-  ModelReplyHead,
-  ModelType,
-  ServiceError,
-} from '@switchyard/contracts';
+import type { ModelReplyHead, ServiceError } from '@switchyard/contracts';
 import type { Price } from '../spending/pricing.ts';
-import { readRequest } from '../spending/request-price.ts';
-import { AudioAnswer } from './audio-answer.ts';
-import { SseAnswer } from './sse-answer.ts';
 
 export interface StreamEnd {
   /** The remaining bytes to send. */
@@ -37,16 +28,4 @@ export interface StreamedAnswer {
   produced(): Pick<StreamEnd, 'price' | 'basis'>;
   /** The error message at the end of a broken stream; null when the format has none and the connection is cut. */
   lastWords(error: ServiceError, requestId: string): Buffer | null;
-}
-
-/** The stream that a call of this type asks for; null when its answer is a single body. */
-export function streamedAnswer(
-  type: ModelType,
-  model: CatalogModel,
-  body: Buffer,
-  { stream, include_usage: includeUsage }: Pick<ModelCallHead, 'stream' | 'include_usage'>,
-): StreamedAnswer | null {
-  if (type === 'language' && stream) return new SseAnswer(model, { request: body, includeUsage });
-  if (type === 'speech') return new AudioAnswer(model, readRequest(body).input as string);
-  return null;
 }

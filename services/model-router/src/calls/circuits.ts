@@ -56,7 +56,6 @@ export class Circuits {
 
   /** Permission to call the upstream, or the reason to skip it. */
   enter(upstream: Upstream): Pass | Skip {
-    if (this.#circuits.size === 0) return this.#pass(upstream, false);
     const circuit = this.#circuits.get(nameOf(upstream));
     if (!circuit) return this.#pass(upstream, false);
     const now = this.#clock.monotonic();
@@ -97,7 +96,6 @@ export class Circuits {
   }
 
   #answered(upstream: Upstream): void {
-    if (this.#circuits.size === 0) return;
     const name = nameOf(upstream);
     const circuit = this.#circuits.get(name);
     if (!circuit) return;

@@ -1,7 +1,9 @@
 // A request whose body is the caller's own JSON; only the model's name changes.
 import type { CatalogModel, ModelCallHead, ModelType, ServiceError, Upstream } from '@switchyard/contracts';
+import { AudioAnswer } from '../answers/audio-answer.ts';
 import { upstreamBody } from '../answers/request-body.ts';
-import { type StreamedAnswer, streamedAnswer } from '../answers/streamed-answer.ts';
+import { SseAnswer } from '../answers/sse-answer.ts';
+import type { StreamedAnswer } from '../answers/streamed-answer.ts';
 import { finishWholeAnswer } from '../answers/whole-answer.ts';
 import { type Expected, expectedCost } from '../spending/expected-cost.ts';
 import type { Price } from '../spending/pricing.ts';
@@ -37,7 +39,11 @@ export class JsonRequest implements ModelRequest {
   }
 
   streamedAnswer(model: CatalogModel): StreamedAnswer | null {
-    return streamedAnswer(this.#type, model, this.#body, this.#head);
+    const { stream, include_usage: includeUsage } = this.#head;
+    if (this.#type === 'language' && stream)
+      return new SseAnswer(model, { request: this.#body, includeUsage });
+    if (this.#type === 'speech') return new AudioAnswer(model, readRequest(this.#body).input as string);
+    return null;
   }
 
   finish(model: CatalogModel, answer: Buffer): FinishedAnswer {

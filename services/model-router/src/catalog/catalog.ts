@@ -18,8 +18,8 @@ class CatalogError extends Error {}
 export interface Adapter {
   /** The model types that this adapter can call. */
   readonly types: readonly ModelType[];
-  /** Defaults for this maker's upstreams in the catalog. */
-  readonly defaults?: { readonly baseUrl: string; readonly apiKeyEnv: string };
+  /** The variable of the credential, for upstreams that name none. */
+  readonly apiKeyEnv?: string;
 }
 
 interface CatalogOptions {
@@ -199,7 +199,7 @@ export class Catalog {
 
 /** The variable of the upstream's credential; undefined: it needs none. */
 function variableOf(upstream: CatalogModel['upstreams'][number], adapter: Adapter): string | undefined {
-  return upstream.api_key_env ?? adapter.defaults?.apiKeyEnv;
+  return upstream.api_key_env ?? adapter.apiKeyEnv;
 }
 
 export function makerOf(model: CatalogModel): string {

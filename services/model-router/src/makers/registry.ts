@@ -19,12 +19,7 @@ const types = Object.keys(MODEL_TYPES) as ModelType[];
 export const ADAPTERS: Readonly<Record<string, Adapter>> = {
   'openai-compatible': { types },
   local: { types },
-  ...Object.fromEntries(
-    AI_SDK_MAKERS.map(({ name, types, baseUrl, apiKeyEnv }) => [
-      name,
-      { types, defaults: { baseUrl, apiKeyEnv } },
-    ]),
-  ),
+  ...Object.fromEntries(AI_SDK_MAKERS.map(({ name, types, apiKeyEnv }) => [name, { types, apiKeyEnv }])),
 };
 
 interface MakersDeps extends MakerDeps {

@@ -1,6 +1,6 @@
 // Queries the configured model servers at the start and periodically, and updates the catalog: new models can be called
 // without a restart, and removed models are listed as unavailable.
-import type { Clock, Logger } from '@switchyard/service';
+import { type Clock, type Logger, sleep } from '@switchyard/service';
 import type { Catalog } from '../catalog.ts';
 import type { ModelServer } from './model-server.ts';
 
@@ -29,7 +29,6 @@ export async function startDiscovery({
   logger,
 }: DiscoveryOptions): Promise<Discovery> {
   const stopping = new AbortController();
-  const timers = new Map<ModelServer, () => void>();
   const failing = new Set<ModelServer>();
 
   const ask = async (server: ModelServer): Promise<void> => {
@@ -44,25 +43,16 @@ export async function startDiscovery({
       );
     }
     const againMs = failure === null ? ASK_AGAIN_MS : ASK_AGAIN_AFTER_FAILURE_MS;
-    timers.set(
-      server,
-      clock.after(againMs, () => void ask(server)),
-    );
+    void sleep(againMs, clock, stopping.signal).then(() => {
+      if (!stopping.signal.aborted) void ask(server);
+    });
   };
 
   const asked = Promise.all(servers.map(ask));
-  let cancelTimer = () => {};
-  const waited = new Promise<void>((resolve) => {
-    cancelTimer = clock.after(START_WAIT_MS, resolve);
-  });
-  await Promise.race([asked, waited]);
-  cancelTimer();
-  return {
-    stop() {
-      stopping.abort(new Error('the router stops'));
-      for (const cancel of timers.values()) cancel();
-    },
-  };
+  const started = new AbortController();
+  await Promise.race([asked, sleep(START_WAIT_MS, clock, started.signal)]);
+  started.abort();
+  return { stop: () => stopping.abort(new Error('the router stops')) };
 }
 
 /** Updates the catalog from the server; returns the reason of a failure, or null. */

@@ -2,17 +2,10 @@
 import type { SharedV4Warning } from '@ai-sdk/provider';
 import { NOT_SUPPORTED, UnsupportedField } from './translation.ts';
 
-/** The AI SDK's names for our fields. */
-const FIELDS: Readonly<Record<string, string>> = {
-  size: 'size',
+/** The AI SDK's names for our fields, where they differ. */
+const RENAMED: Readonly<Record<string, string>> = {
   aspectRatio: 'aspect_ratio',
-  seed: 'seed',
-  n: 'n',
-  voice: 'voice',
   outputFormat: 'response_format',
-  speed: 'speed',
-  instructions: 'instructions',
-  language: 'language',
   timestampGranularities: 'timestamp_granularities',
 };
 
@@ -26,8 +19,7 @@ export function refuseIgnored(
 ): void {
   for (const warning of warnings ?? []) {
     if (warning.type !== 'unsupported') continue;
-    const field = FIELDS[warning.feature];
-    if (field !== undefined && fields[field] !== undefined)
-      throw new UnsupportedField(field, warning.details ?? NOT_SUPPORTED);
+    const field = RENAMED[warning.feature] ?? warning.feature;
+    if (fields[field] !== undefined) throw new UnsupportedField(field, warning.details ?? NOT_SUPPORTED);
   }
 }

@@ -67,9 +67,6 @@ const OPENAI_ONLY: { readonly [field: string]: readonly unknown[] } = {
   web_search_options: [],
 };
 
-/** Fields whose result no AI SDK answer can carry, for any maker. */
-const UNANSWERABLE = new Set(['audio', 'function_call', 'functions', 'n']);
-
 /** @throws UnsupportedField for a known field that this maker does not support. */
 export function toSettings(
   request: ChatRequest,
@@ -87,7 +84,6 @@ export function toSettings(
     const known = Object.hasOwn(OPENAI_ONLY, field) || NOTES.has(field);
     const name = ownOf(SETTINGS, field);
     const option = ownOf(chatOptions.options ?? {}, field);
-    if (UNANSWERABLE.has(field)) throw new UnsupportedField(field, NOT_SUPPORTED);
     if (option) settings.providerOptions = withOption(settings.providerOptions, maker, option(value));
     const convert = ownOf(CONVERTED, field);
     if (onWire.has(field)) {

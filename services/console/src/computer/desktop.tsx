@@ -35,8 +35,8 @@ export default function Desktop({ id }: TabProps) {
       const rfb = new Rfb(place.current as HTMLDivElement, linkSocket(new URL('websockify', url).href));
       rfb.scaleViewport = true;
       rfb.background = 'transparent';
-      rfb.addEventListener('connect', () => setState('connected'), { signal: left.signal });
-      rfb.addEventListener('disconnect', () => setState('ended'), { signal: left.signal });
+      rfb.addEventListener('connect', () => setState('connected'));
+      rfb.addEventListener('disconnect', () => setState('ended'));
       screen.current = rfb;
     };
     show().catch((refused: Error) => left.signal.aborted || setError(refused));

@@ -15,19 +15,14 @@ export interface TabProps {
   readonly id: string;
 }
 
-interface Tab {
-  readonly Part: ComponentType<TabProps & { readonly shown: boolean }>;
-  /** Keeps what it runs, or what was typed, while another tab is shown. */
-  readonly stays?: true;
-}
-
-const TABS: Record<string, Tab> = {
-  Terminal: { Part: loadLater(() => import('../computer/terminal.tsx')), stays: true },
-  Files: { Part: loadLater(() => import('../computer/workspace.tsx')), stays: true },
-  Desktop: { Part: loadLater(() => import('../computer/desktop.tsx')), stays: true },
-  Ports: { Part: loadLater(() => import('../computer/ports.tsx')) },
-  Metrics: { Part: loadLater(() => import('../computer/metrics.tsx')), stays: true },
-  Activity: { Part: loadLater(() => import('../computer/activity.tsx')), stays: true },
+/** Each keeps what it runs, and what was typed, while another tab is shown. */
+const TABS: Record<string, ComponentType<TabProps & { readonly shown: boolean }>> = {
+  Terminal: loadLater(() => import('../computer/terminal.tsx')),
+  Files: loadLater(() => import('../computer/workspace.tsx')),
+  Desktop: loadLater(() => import('../computer/desktop.tsx')),
+  Ports: loadLater(() => import('../computer/ports.tsx')),
+  Metrics: loadLater(() => import('../computer/metrics.tsx')),
+  Activity: loadLater(() => import('../computer/activity.tsx')),
 };
 
 /** Why a computer cannot be used now, and what to do. */
@@ -170,9 +165,9 @@ function Parts({ id }: TabProps) {
           </Tabs.Tab>
         ))}
       </Tabs.List>
-      {Object.entries(TABS).map(([name, { Part, stays }]) => (
+      {Object.entries(TABS).map(([name, Part]) => (
         <Tabs.Panel key={name} value={name}>
-          {(tab === name || (stays && opened.includes(name))) && (
+          {opened.includes(name) && (
             <Suspense fallback={<Loading />}>
               <Part id={id} shown={tab === name} />
             </Suspense>

@@ -1,7 +1,7 @@
 // The API keys of makers, for the operator: which are set and where, set one, remove it.
 import { Badge, Group, PasswordInput, Stack, Text } from '@mantine/core';
 import { useInputState } from '@mantine/hooks';
-import { LIST_LIMIT_MAX, type ProviderObject } from '@switchyard/contracts';
+import type { ProviderObject } from '@switchyard/contracts';
 import { call, refresh, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
 import { Confirm, Dialog, WorkForm } from '../parts/action.tsx';
@@ -10,7 +10,7 @@ import { Loaded, NotAllowed, Page } from '../parts/state.tsx';
 
 export default function Providers() {
   const may = useMay('operator');
-  const providers = useGet<{ data: ProviderObject[] }>(may ? `/v1/providers?limit=${LIST_LIMIT_MAX}` : null);
+  const providers = useGet<{ data: ProviderObject[] }>(may ? '/v1/providers' : null);
   if (!may) return <NotAllowed page="Providers" to="manage the keys of makers" needs="operator" />;
   return (
     <Page title="Providers">

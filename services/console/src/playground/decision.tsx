@@ -1,5 +1,6 @@
 // Decisions: each question with its probabilities drawn.
 import { JsonInput, Text } from '@mantine/core';
+import type { decisionsResult } from '@switchyard/contracts';
 import { useState } from 'react';
 import { Panel } from '../parts/state.tsx';
 import { chancesOf, type DecisionAnswer } from './decision-chances.ts';
@@ -17,9 +18,7 @@ const QUESTIONS = {
 };
 const pretty = (value: unknown) => JSON.stringify(value, null, 2);
 
-interface Decided {
-  readonly answers: Record<string, DecisionAnswer>;
-}
+type Decided = (typeof decisionsResult)['_output'];
 
 export default function Decisions({ model }: TypeProps) {
   const [state, setState] = useState(pretty(STATE));

@@ -1,10 +1,9 @@
 import { Image, SimpleGrid, Textarea, TextInput } from '@mantine/core';
 import { useInputState } from '@mantine/hooks';
+import type { imagesResult } from '@switchyard/contracts';
 import { OneCall, type TypeProps } from './model-trial.tsx';
 
-interface Drawn {
-  readonly data: readonly { b64_json: string }[];
-}
+type Drawn = (typeof imagesResult)['_output'];
 
 export default function DrawImage({ model }: TypeProps) {
   const [prompt, setPrompt] = useInputState('two red boats on the sea');

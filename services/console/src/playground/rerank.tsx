@@ -1,12 +1,10 @@
 import { Textarea, TextInput } from '@mantine/core';
 import { useInputState } from '@mantine/hooks';
+import type { rerankResult } from '@switchyard/contracts';
 import { DataTable } from '../parts/show.tsx';
 import { OneCall, type TypeProps } from './model-trial.tsx';
 
-interface Ranked {
-  readonly results: readonly { index: number; relevance_score: number }[];
-  readonly documents: readonly string[];
-}
+type Ranked = (typeof rerankResult)['_output'] & { readonly documents: readonly string[] };
 
 export default function Rerank({ model }: TypeProps) {
   const [query, setQuery] = useInputState('renting a computer');

@@ -1,9 +1,13 @@
 // Which answers events make stale, and when they are loaded again.
+import { type QueryFunctionContext, QueryObserver } from '@tanstack/react-query';
 import { afterEach, expect, test, vi } from 'vitest';
 import { queries } from './client.ts';
 import { BOOKED_MS, followEvents, pathsShowing, refreshSoon } from './live.ts';
 
 const MINUTE_MS = 60_000;
+/** More events than answers. */
+const EVENT_MS = 500;
+const ANSWER_MS = 2_000;
 
 afterEach(() => {
   vi.useRealTimers();
@@ -22,7 +26,7 @@ test.each([
   expect(pathsShowing({ type, data })).toEqual(paths);
 });
 
-test('an event just before a load causes another once it is booked', () => {
+test('an event just before a load causes another once it is booked', async () => {
   vi.useFakeTimers();
   const isStale = (path: string) => queries.getQueryState([path])?.isInvalidated;
   queries.setQueryData(['/v1/logs'], 'early');
@@ -32,8 +36,33 @@ test('an event just before a load causes another once it is booked', () => {
   refreshSoon('/v1/usage');
   vi.advanceTimersByTime(1);
   expect(['/v1/logs', '/v1/usage'].map(isStale)).toEqual([true, false]);
-  vi.advanceTimersByTime(BOOKED_MS);
+  await vi.advanceTimersByTimeAsync(BOOKED_MS);
   expect(isStale('/v1/usage')).toBe(true);
+});
+
+test('answers slower than the events that change them are shown, and the last one follows the last event', async () => {
+  vi.useFakeTimers();
+  let asked = 0;
+  const queryFn = ({ signal }: QueryFunctionContext) => {
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    asked += 1;
+    setTimeout(resolve, ANSWER_MS, asked);
+    signal.addEventListener('abort', () => reject(signal.reason));
+    return promise;
+  };
+  const shown = new QueryObserver(queries, { queryKey: ['/v1/usage'], queryFn });
+  const leave = shown.subscribe(() => {});
+  await vi.advanceTimersByTimeAsync(ANSWER_MS);
+  for (let sinceMs = 0; sinceMs < MINUTE_MS; sinceMs += EVENT_MS) {
+    refreshSoon('/v1/usage');
+    await vi.advanceTimersByTimeAsync(EVENT_MS);
+  }
+  expect(shown.getCurrentResult().data).toBeGreaterThan(10);
+  const askedBefore = asked;
+  await vi.advanceTimersByTimeAsync(MINUTE_MS);
+  expect(asked).toBe(askedBefore + 1);
+  expect(shown.getCurrentResult().data).toBe(asked);
+  leave();
 });
 
 test.each([

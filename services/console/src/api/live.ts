@@ -112,7 +112,7 @@ export function pathsShowing({ type, data }: Pick<StreamedEvent, 'type' | 'data'
   return SHOWN_BY[type.split('.')[0] as keyof typeof SHOWN_BY] ?? BILL;
 }
 
-/** Reloads what is shown of these paths once events are booked, at most once in `BOOKED_MS`. */
+/** Reloads what is shown of these paths once events are booked, `BOOKED_MS` after the former reload at the earliest. */
 export function refreshSoon(...paths: string[]): void {
   if (paths.length === 0) return;
   const isWaiting = due.size > 0;
@@ -120,8 +120,8 @@ export function refreshSoon(...paths: string[]): void {
   if (!isWaiting) setTimeout(load, BOOKED_MS);
 }
 
-function load(): void {
-  void refresh(...due);
+async function load(): Promise<void> {
+  await refresh(...due); // the next reload would cancel it
   due = later;
   later = new Set();
   if (due.size > 0) setTimeout(load, BOOKED_MS);

@@ -250,6 +250,32 @@ test('logs are followed while the server restarts, until an error lasts', async 
   const failure = (code: string) => JSON.stringify({ error: { code, message: 'Not now.' } });
   logAnswers.push(
     [200, rows('req_1')],
+test('address and key of the environment suffice where the saved ones cannot be read', async () => {
+  const { code, stderr } = await run('XDG_CONFIG_HOME=/dev/null switchyard models');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+});
+
+test('an empty XDG_CONFIG_HOME counts as unset: no key is written into the current folder', async () => {
+  const { stdout, stderr } = await run(`
+    export HOME=$(mktemp -d) XDG_CONFIG_HOME=
+    trap 'rm -r "$HOME"' EXIT
+    mkdir $HOME/here; cd $HOME/here
+    echo sy_test | switchyard login > /dev/null
+    cd ..; find . -type f`);
+  expect({ stdout, stderr }).toEqual({ stdout: './.config/switchyard/config.json\n', stderr: '' });
+});
+
+test.each(['echo sy_ab12cd… | switchyard login', 'SWITCHYARD_KEY=sy_ab12cd… switchyard models'])(
+  '%s says that this is no key',
+  async (command) => {
+    expect(await run(command)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'This is not an API key: it has characters that no key has. Copy the whole key again.\n',
+    });
+  },
+);
+
     [503, failure('service_unavailable')],
     [200, rows('req_2', 'req_1')],
     [401, failure('invalid_api_key')],

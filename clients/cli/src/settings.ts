@@ -14,7 +14,7 @@ export interface Settings {
 }
 
 export function settingsFile(): string {
-  return join(process.env.XDG_CONFIG_HOME ?? join(homedir(), '.config'), 'switchyard', 'config.json');
+  return join(process.env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'switchyard', 'config.json');
 }
 
 /** Replaces the file by one that only its owner can read; an overwritten file would keep its mode. */
@@ -29,7 +29,8 @@ export async function saveSettings(settings: Settings): Promise<void> {
 /** Returns a client with the saved login. The file belongs to one installation: its key goes to that address only. */
 export async function connect(): Promise<Switchyard> {
   const { SWITCHYARD_URL, SWITCHYARD_KEY } = process.env;
-  const saved = await savedSettings();
+  // A container may not be able to read the file, nor need it.
+  const saved: Settings = SWITCHYARD_URL && SWITCHYARD_KEY ? {} : await savedSettings();
   const url = SWITCHYARD_URL?.replace(/\/+$/, '') || saved.url; // saved without the slashes
   const apiKey = SWITCHYARD_KEY || (url === saved.url ? saved.key : undefined);
   if (!apiKey)
@@ -39,6 +40,8 @@ export async function connect(): Promise<Switchyard> {
 
 /** A client whose errors name the address that did not answer: the environment, the file or the default may give it. */
 export function clientOf(options: SwitchyardOptions): Switchyard {
+  if (!/^[\x21-\x7e]*$/.test(options.apiKey ?? ''))
+    throw new Error('This is not an API key: it has characters that no key has. Copy the whole key again.');
   const sy = new Switchyard(options);
   const silent = `No answer from ${sy.url}: check that it runs, SWITCHYARD_URL, and \`switchyard login\``;
   sy.api.use({

@@ -379,6 +379,10 @@ describe('the command line', () => {
     expect(newest).toMatchObject({ object: 'log', status: 'ok' });
     const page = await switchyard(['logs', '-n', '1', '--after', newest?.id ?? '', '--json']);
     expect(JSON.parse(page.stdout)).toMatchObject({ id: older?.id });
+    expect(await switchyard(['usage', '--by', 'none'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^invalid_request: group_by/),
+    });
   });
 
   test('finds calls in logs by request, by the id of the client, by key and by time', async () => {
@@ -543,7 +547,7 @@ describe('the command line', () => {
       );
       expect(ran).toEqual({ code: 7, stdout: 'me\n/tmp\nread', stderr: '' });
       const json = await switchyard(['--json', 'computers', 'exec', id, 'ls -d /']);
-      expect(JSON.parse(json.stdout)).toMatchObject({ stdout: '/\n', exitCode: 0 });
+      expect(JSON.parse(json.stdout)).toMatchObject({ stdout: '/\n', exit_code: 0 });
       const none = await switchyard(['computers', 'exec', 'cmp_none', 'true']);
       expect(none).toMatchObject({ code: 255, stderr: expect.stringMatching(/^computer_not_found: /) });
     });

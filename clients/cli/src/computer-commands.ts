@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import { addAssignment } from './assignment.ts';
 import { copy } from './copy.ts';
 import { forEach } from './for-each.ts';
-import { dollars, printResult, printTable, wantsJson } from './print.ts';
+import { dollars, printJson, printResult, printTable, wantsJson } from './print.ts';
 import { readCount, readNumber } from './read-count.ts';
 import { connect } from './settings.ts';
 import { attachTerminal } from './terminal.ts';
@@ -55,9 +55,9 @@ export function addComputerCommands(program: Command): void {
         const options: ExecOptions = { ...flags, ...(stdin ? { stdin: await readText(process.stdin) } : {}) };
         const computer = await (await connect()).computers.get(id);
         if (wantsJson(command)) {
-          const result = await computer.exec(words.join(' '), options);
-          printResult(command, '', result);
-          return exitAs(result.exitCode);
+          const { exitCode, durationMs, ...output } = await computer.exec(words.join(' '), options);
+          printJson({ ...output, exit_code: exitCode, duration_ms: durationMs });
+          return exitAs(exitCode);
         }
         for await (const event of computer.execStream(words.join(' '), options)) {
           if (event.type === 'output' && !process.stdout.write(event.data))
@@ -141,7 +141,7 @@ function addLifeCommands(computers: Command): void {
       const sy = await connect();
       await forEach(ids, async (id) => {
         await (await sy.computers.get(id)).delete();
-        printResult(command, `${id} is deleted`, { id, deleted: true });
+        printResult(command, `${id} is deleted`, { id, object: 'computer', deleted: true });
       });
     });
 }

@@ -1,5 +1,6 @@
 // `switchyard files`: stored files.
 import { createWriteStream, openAsBlob } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -7,6 +8,7 @@ import { dataOf } from '@switchyard/client';
 import type { Command } from 'commander';
 import { forEach } from './for-each.ts';
 import { printResult, printTable } from './print.ts';
+import { readCount } from './read-count.ts';
 import { connect } from './settings.ts';
 
 interface ListOptions {
@@ -20,7 +22,7 @@ export function addFileCommands(program: Command): void {
   files
     .command('ls')
     .description('list stored files, newest first')
-    .option('-n, --limit <count>', 'maximum files', Number, 50)
+    .option('-n, --limit <count>', 'maximum files', readCount, 50)
     .option('--after <id>', 'begin after this file, the last of the previous page')
     .action(async ({ json: _, ...query }: ListOptions, command: Command) => {
       const sy = await connect();
@@ -34,6 +36,8 @@ export function addFileCommands(program: Command): void {
     .argument('<path>')
     .action(async (path: string, _options: object, command: Command) => {
       const sy = await connect();
+      await using opened = await open(path); // its errors name the path, unlike those of `openAsBlob`
+      if ((await opened.stat()).isDirectory()) throw new Error(`${path} is a folder: put stores one file.`);
       const form = new FormData();
       form.set('file', await openAsBlob(path), basename(path));
       const body = { file: '' };

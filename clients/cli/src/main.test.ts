@@ -42,11 +42,18 @@ const DELTAS: Record<string, object> = {
   hostile: { content: 'a\u001b[2Jb\r\n\tc' },
 };
 
+interface Chat {
+  messages: { content: string }[];
+  stream?: boolean;
+}
+
 /** The messages of each chat. */
 const chats: string[][] = [];
 
 /** The answer to each request for logs. */
 const logAnswers: [status: number, body: string][] = [];
+/** The time from which each of them asked. */
+const logsAsked: (string | null)[] = [];
 /** What each request for events is answered with: a stream, or an error status; null: its connection is cut. */
 const eventStreams: (string | number | null)[] = [];
 /** The position after which each of them asked for events. */
@@ -56,12 +63,14 @@ let server: Server;
 beforeAll(async () => {
   server = createServer(async (request, answer) => {
     if (request.url === '/v1/chat/completions') {
-      const { messages } = (await json(request)) as { messages: { content: string }[] };
+      const { messages, stream } = (await json(request)) as Chat;
       chats.push(messages.map(({ content }) => content));
       const last = messages.at(-1)?.content ?? '';
       if (/^4\d\d$/.test(last)) {
         const error = { code: `code_${last}`, message: 'Refused.' };
         answer.writeHead(Number(last)).end(JSON.stringify({ error }));
+      } else if (!stream) {
+        answer.end(JSON.stringify({ choices: [{ message: { content: 'heard' } }] }));
       } else if (last === 'endless') {
         answer.write(streamOf({ choices: [{ delta: { content: 'begun' } }] }));
       } else answer.end(streamOf({ choices: [{ delta: DELTAS[last] ?? { content: 'heard' } }] }));
@@ -81,6 +90,7 @@ beforeAll(async () => {
       return;
     }
     if (pathname === '/v1/logs') {
+      logsAsked.push(searchParams.get('from'));
       const logs = logAnswers.shift();
       if (!logs) answer.destroy();
       else answer.writeHead(logs[0], { 'x-should-retry': 'false' }).end(logs[1]);
@@ -138,6 +148,31 @@ test('a copy of what is no file names the path', async () => {
   expect(await copy('/tmp')).toEqual({ code: 1, stdout: '', stderr: folder });
 });
 
+test('what is no file cannot be stored, and is named', async () => {
+  const missing = "ENOENT: no such file or directory, open '/tmp/none'\n";
+  expect(await run('switchyard files put /tmp/none')).toEqual({ code: 1, stdout: '', stderr: missing });
+  const folder = '/tmp is a folder: put stores one file.\n';
+  expect(await run('switchyard files put /tmp')).toEqual({ code: 1, stdout: '', stderr: folder });
+});
+
+test('an image that could not be written is not drawn', async () => {
+  const missing = "ENOENT: no such file or directory, open '/tmp/none/boat.png'\n";
+  const drawn = await run('switchyard image a boat -o /tmp/none/boat.png');
+  expect(drawn).toEqual({ code: 1, stdout: '', stderr: missing }); // not the 404 of this server
+});
+
+test('commands and deletions print as JSON what the API answers', async () => {
+  const printed = async (args: string) =>
+    JSON.parse((await run(`switchyard --json computers ${args}`)).stdout);
+  expect(await printed('exec cmp_1 echo hello')).toEqual({
+    stdout: 'hello\n',
+    stderr: '',
+    exit_code: 0,
+    duration_ms: 1,
+  });
+  expect(await printed('rm cmp_1')).toEqual({ id: 'cmp_1', object: 'computer', deleted: true });
+});
+
 test.each([
   ['computers', 'cmp_2', 'cmp_1 is deleted'],
   ['files', 'file_2', 'file_1 is deleted'],
@@ -156,6 +191,15 @@ test('a number of cores that is none is refused before a request', async () => {
   expect(code).toBe(1);
   expect(stderr).toContain("argument 'half' is invalid. Write a number.");
 });
+
+test.each(['logs', 'logs -f', 'audit-log', 'files ls'])(
+  '%s -n ten is refused before a request',
+  async (command) => {
+    const { code, stderr } = await run(`switchyard ${command} -n ten`);
+    expect(code).toBe(1);
+    expect(stderr).toContain("argument 'ten' is invalid. Write a whole number.");
+  },
+);
 
 test('a reader that closes the pipe ends the program quietly', async () => {
   expect(await run('switchyard files get file_1 | true')).toEqual({ code: 0, stdout: '', stderr: '' });
@@ -206,6 +250,32 @@ test('a login is found when the address ends with a slash, or is later set to em
   expect(stdout).toBe('MODEL  TYPE  AVAILABLE  ENDPOINT\n'.repeat(2));
 });
 
+test('address and key of the environment suffice where the saved ones cannot be read', async () => {
+  const { code, stderr } = await run('XDG_CONFIG_HOME=/dev/null switchyard models');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+});
+
+test('an empty XDG_CONFIG_HOME counts as unset: no key is written into the current folder', async () => {
+  const { stdout, stderr } = await run(`
+    export HOME=$(mktemp -d) XDG_CONFIG_HOME=
+    trap 'rm -r "$HOME"' EXIT
+    mkdir $HOME/here; cd $HOME/here
+    echo sy_test | switchyard login > /dev/null
+    cd ..; find . -type f`);
+  expect({ stdout, stderr }).toEqual({ stdout: './.config/switchyard/config.json\n', stderr: '' });
+});
+
+test.each(['echo sy_ab12cd… | switchyard login', 'SWITCHYARD_KEY=sy_ab12cd… switchyard models'])(
+  '%s says that this is no key',
+  async (command) => {
+    expect(await run(command)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'This is not an API key: it has characters that no key has. Copy the whole key again.\n',
+    });
+  },
+);
+
 test.each(['switchyard models', 'echo sy_test | switchyard login'])(
   '%s names the address that does not answer',
   async (command) => {
@@ -250,32 +320,6 @@ test('logs are followed while the server restarts, until an error lasts', async 
   const failure = (code: string) => JSON.stringify({ error: { code, message: 'Not now.' } });
   logAnswers.push(
     [200, rows('req_1')],
-test('address and key of the environment suffice where the saved ones cannot be read', async () => {
-  const { code, stderr } = await run('XDG_CONFIG_HOME=/dev/null switchyard models');
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-});
-
-test('an empty XDG_CONFIG_HOME counts as unset: no key is written into the current folder', async () => {
-  const { stdout, stderr } = await run(`
-    export HOME=$(mktemp -d) XDG_CONFIG_HOME=
-    trap 'rm -r "$HOME"' EXIT
-    mkdir $HOME/here; cd $HOME/here
-    echo sy_test | switchyard login > /dev/null
-    cd ..; find . -type f`);
-  expect({ stdout, stderr }).toEqual({ stdout: './.config/switchyard/config.json\n', stderr: '' });
-});
-
-test.each(['echo sy_ab12cd… | switchyard login', 'SWITCHYARD_KEY=sy_ab12cd… switchyard models'])(
-  '%s says that this is no key',
-  async (command) => {
-    expect(await run(command)).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: 'This is not an API key: it has characters that no key has. Copy the whole key again.\n',
-    });
-  },
-);
-
     [503, failure('service_unavailable')],
     [200, rows('req_2', 'req_1')],
     [401, failure('invalid_api_key')],
@@ -288,6 +332,23 @@ test.each(['echo sy_ab12cd… | switchyard login', 'SWITCHYARD_KEY=sy_ab12cd… 
       .split('\n')
       .map((line) => JSON.parse(line).id),
   ).toEqual(['req_1', 'req_2']);
+});
+
+test('logs are followed from the newest row on, also when it leaves the filter', async () => {
+  const rows = (...seconds: number[]) =>
+    JSON.stringify({
+      data: seconds.map((second) => ({ id: `req_${second}`, at: `2026-01-01T00:01:${second}Z` })),
+    });
+  logsAsked.length = 0;
+  logAnswers.push(
+    [200, rows(30, 20)],
+    [200, rows(20)], // the newest was voided
+    [200, rows()],
+    [401, JSON.stringify({ error: { code: 'invalid_api_key', message: 'Not now.' } })],
+  );
+  await run('switchyard --json logs -f --status ok');
+  const from = '2026-01-01T00:00:30.000Z';
+  expect(logsAsked).toEqual([null, from, from, from]);
 });
 
 /** A conversation in a terminal: types each line at the prompt and waits for its answer. */
@@ -330,6 +391,11 @@ test('an answer cannot command the terminal that shows it', async () => {
   const terminal = await converse(['hostile', 'a\ufffd[2Jb\r\n\tc'], ['\x04', '']);
   expect(await once(terminal, 'exit')).toEqual([0, null]);
   expect((await run('switchyard chat hostile')).stdout).toBe('a\x1b[2Jb\r\n\tc\n'); // a pipe gets the bytes
+});
+
+test('a chat with --json in a terminal reads one message to its end', async () => {
+  const terminal = await typeInto('--json chat', [['', 'hello\n\x04', '{"choices":']]);
+  expect(await once(terminal, 'exit')).toEqual([0, null]);
 });
 
 test('a conversation goes on after an error, without the message that got no answer', async () => {

@@ -2,6 +2,7 @@
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { dataOf, type paths, type Switchyard, SwitchyardError, serverEvents } from '@switchyard/client';
+import type { chatCompletionChunk } from '@switchyard/contracts';
 import type { Command } from 'commander';
 import { dollars, errorText, printJson, printTable, printText, wantsJson } from './print.ts';
 import { connect } from './settings.ts';
@@ -28,11 +29,7 @@ interface ChatOptions {
   system?: string;
 }
 
-interface Chunk {
-  choices?: { delta?: { content?: string | null; refusal?: string | null } }[];
-  usage?: { cost?: number } | null;
-  error?: { code?: string; message?: string };
-}
+type Chunk = (typeof chatCompletionChunk)['_output'] & { error?: { code?: string; message?: string } };
 
 export function addModelCommands(program: Command): void {
   program
@@ -62,7 +59,8 @@ export function addModelCommands(program: Command): void {
     .action(async (words: string[], options: ChatOptions, command: Command) => {
       const sy = await connect();
       const messages: Message[] = options.system ? [{ role: 'system', content: options.system }] : [];
-      if (words.length === 0 && process.stdin.isTTY) return converse(sy, options.model, messages);
+      if (words.length === 0 && process.stdin.isTTY && !wantsJson(command))
+        return converse(sy, options.model, messages);
       const content = words.length > 0 ? words.join(' ') : await text(process.stdin);
       messages.push({ role: 'user', content });
       if (!wantsJson(command)) return void (await streamAnswer(sy, options.model, messages));

@@ -769,6 +769,57 @@ test('a computer shows its files, metrics, commands, events and ports', async ()
 test('a computer that cannot be used says why', async () => {
   for (const [status, title] of [
     ['unreachable', 'The computer cannot be reached'],
+/** Loads the page of the computer again and opens a tab of it. */
+async function openComputer(name: string): Promise<void> {
+  const tab = page.getByRole('tab', { name });
+  await visit(page, `${stack.url}/console/computers/${computer.id}`, tab);
+  await tab.click();
+}
+
+test('a paste of over a megabyte reaches the program in the terminal', async () => {
+  await openComputer('Terminal');
+  const rows = page.locator('.xterm-rows');
+  await until(() => rows.textContent()).toMatch(/[$#]/);
+  await page.getByLabel('Terminal input').focus();
+  await page.keyboard.type('echo re""ady; stty -echo; cat > pasted; stty echo; echo got $(wc -c < pasted)\n');
+  await until(() => rows.textContent()).toContain('ready');
+  await page.evaluate(`(() => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text/plain', 'a line\\n'.repeat(200_000));
+    const paste = new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true });
+    document.activeElement.dispatchEvent(paste);
+  })()`);
+  await page.keyboard.press('Control+d');
+  await until(() => rows.textContent()).toContain('got 1400000');
+});
+
+test('the events of a computer are disconnected while its tab is hidden', async () => {
+  await openComputer('Activity');
+  const events = page.getByTestId('computer-events').getByText('computer.created');
+  await events.waitFor();
+  const show = (state: string) =>
+    page.evaluate(`(() => {
+      Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    })()`);
+  const ended = page.waitForEvent('requestfailed', (request) => request.url().includes('/v1/events?since=0'));
+  await show('hidden');
+  await ended;
+  await show('visible');
+  await events.waitFor();
+});
+
+test('a folder that is dropped on the files of a computer is refused with the reason', async () => {
+  await openComputer('Files');
+  const { x, y } = (await page.locator('.drop').boundingBox()) ?? { x: 0, y: 0 };
+  const devtools = await page.context().newCDPSession(page);
+  const data = { items: [], files: ['/tmp'], dragOperationsMask: 1 };
+  for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
+    await devtools.send('Input.dispatchDragEvent', { type, x: x + 5, y: y + 5, data });
+  await page.getByRole('alert').filter({ hasText: 'Folders cannot be dropped here.' }).waitFor();
+  await devtools.detach();
+});
+
     ['creating', 'The computer is being created'],
   ] as const) {
     await page.route(`**/v1/computers/${computer.id}`, (route) =>

@@ -1,6 +1,6 @@
 // Activity of the computer: commands, and its events since it was created.
 import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
-import { useInputState } from '@mantine/hooks';
+import { useDocumentVisibility, useInputState } from '@mantine/hooks';
 import type { ExecEvent, ExecList, ExecObject, StreamedEvent } from '@switchyard/contracts';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { call, refresh, useGet } from '../api/client.ts';
@@ -16,14 +16,18 @@ const EVENTS_SHOWN_MAX = 100;
 /** Of a command that writes without end. */
 const OUTPUT_CHARS_MAX = 256 * 1024;
 
-/** A command ends with the page. While another tab is shown it goes on; the events, which need a connection, stop. */
+/**
+ * A command ends with the page. While another tab, also of the browser, is shown, it goes on; the events stop, since
+ * browsers allow six connections per host.
+ */
 export default function Activity({ id, shown }: TabProps & { readonly shown: boolean }) {
   const mayRead = useMay('usage:read');
+  const visibility = useDocumentVisibility();
   return (
     <Stack>
       <RunCommand id={id} />
       {shown && <Commands id={id} />}
-      {shown && mayRead && <Events id={id} />}
+      {shown && visibility === 'visible' && mayRead && <Events id={id} />}
     </Stack>
   );
 }

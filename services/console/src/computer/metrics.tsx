@@ -8,7 +8,7 @@ import { bytes, When } from '../parts/show.tsx';
 import { Loaded, Panel } from '../parts/state.tsx';
 import TimeChart from '../parts/time-chart.tsx';
 
-/** Measurements are not events, so they are polled while they are shown. */
+/** Measurements are not events, so they are polled while the page of the computer is open. */
 const MEASURE_MS = 3_000;
 const SHOWN_S = 10 * 60;
 const SHOWN_S_MIN = 60;

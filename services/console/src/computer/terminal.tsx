@@ -14,6 +14,8 @@ import { linkSocket } from './link-socket.ts';
 /** Bytes that wait to be drawn: browsers cannot slow a WebSocket down, and xterm throws at 50 MB. */
 const UNDRAWN_BYTES_MAX = 48_000_000;
 const CUT = '\r\n[Output is missing here: it came faster than it can be shown.]\r\n';
+/** Longer pastes take several: the API ends a terminal at a message over 1 MiB. */
+const MESSAGE_BYTES_MAX = 64 * 1024;
 
 export default function Terminals({ id }: TabProps) {
   const [tabs, setTabs] = useState([1]);
@@ -121,7 +123,11 @@ async function connect(id: string, xterm: Xterm): Promise<WebSocket> {
   const keys = new TextEncoder();
   const whenOpen = (data: string | Uint8Array<ArrayBuffer>) =>
     socket.readyState === WebSocket.OPEN && socket.send(data);
-  xterm.onData((text) => whenOpen(keys.encode(text)));
+  xterm.onData((text) => {
+    const bytes = keys.encode(text);
+    for (let at = 0; at < bytes.length; at += MESSAGE_BYTES_MAX)
+      whenOpen(bytes.subarray(at, at + MESSAGE_BYTES_MAX));
+  });
   xterm.onResize(({ cols, rows }) => whenOpen(JSON.stringify({ type: 'resize', cols, rows })));
   let undrawn = 0;
   let isCut = false;

@@ -12,6 +12,8 @@ import { Empty, Failure, Loaded } from '../parts/state.tsx';
 import { decodeText, type EditedText, encodeText } from './edited-text.ts';
 
 const EDITABLE_BYTES_MAX = 256 * 1024;
+/** A browser gives a folder as a file that cannot be read. */
+const NO_FOLDERS = 'Folders cannot be dropped here. Drop their files, or one archive of them.';
 const filesOf = (id: string, path: string) => `/v1/computers/${id}/files?path=${encodeURIComponent(path)}`;
 const join = (folder: string, name: string) => (folder === '' ? name : `${folder}/${name}`);
 
@@ -40,7 +42,10 @@ export default function Workspace({ id }: TabProps) {
   const drop = (event: DragEvent) => {
     event.preventDefault();
     setDragging(false);
-    send([...event.dataTransfer.files]);
+    const { items, files } = event.dataTransfer;
+    const hasFolder = [...items].some((item) => item.webkitGetAsEntry()?.isDirectory);
+    if (hasFolder) void work.run(() => Promise.reject(new Error(NO_FOLDERS)));
+    else send([...files]);
   };
   const edit = (file: string) =>
     void work.run(async () => {

@@ -227,6 +227,8 @@ test('on another machine, no page names files of the installation', async () => 
   await tab.getByText('KEY=sy_…').waitFor();
   await keepScreenshot(tab, 'first-steps-remote');
   expect(await tab.getByText(/repository|\.data/).count()).toBe(0);
+  // Plain HTTP from another machine: the browser lets no page copy.
+  expect(await tab.getByRole('button', { name: 'Copy' }).count()).toBe(0);
   await own.close();
 });
 
@@ -286,6 +288,7 @@ describe('a key that is limited to one dollar', () => {
     await page.getByRole('button', { name: 'Create', exact: true }).click();
     const shown = page.getByRole('alert').getByRole('region', { name: 'API key' });
     secret = (await shown.textContent()) ?? '';
+    await page.getByRole('alert').getByRole('button', { name: 'Copy' }).waitFor();
     await page.getByRole('alert').getByRole('button', { name: 'Close' }).click();
     expect(await page.getByText(secret).count()).toBe(0);
 
@@ -766,9 +769,6 @@ test('a computer shows its files, metrics, commands, events and ports', async ()
   await until(() => api(`/v1/computers/${computer.id}/execs`)).toMatchObject({ data: [] });
 });
 
-test('a computer that cannot be used says why', async () => {
-  for (const [status, title] of [
-    ['unreachable', 'The computer cannot be reached'],
 /** Loads the page of the computer again and opens a tab of it. */
 async function openComputer(name: string): Promise<void> {
   const tab = page.getByRole('tab', { name });
@@ -820,6 +820,9 @@ test('a folder that is dropped on the files of a computer is refused with the re
   await devtools.detach();
 });
 
+test('a computer that cannot be used says why', async () => {
+  for (const [status, title] of [
+    ['unreachable', 'The computer cannot be reached'],
     ['creating', 'The computer is being created'],
   ] as const) {
     await page.route(`**/v1/computers/${computer.id}`, (route) =>
@@ -900,6 +903,13 @@ test('a webhook is sent a test event, and its deliveries are listed', async () =
   await page.getByRole('button', { name: 'Send a test event' }).click();
   const sent = page.getByRole('region', { name: 'Last deliveries' }).getByRole('row');
   await sent.filter({ hasText: 'webhook.test' }).filter({ hasText: 'accepted (200)' }).waitFor();
+
+  await api('/v1/webhooks', { url: `http://127.0.0.1:${port}/gone`, events: ['*'] });
+  const gone = page.getByRole('region', { name: 'Webhooks' }).getByRole('row').filter({ hasText: '/gone' });
+  await gone.getByRole('button', { name: 'Deliveries' }).click();
+  await gone.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('heading', { name: 'Last deliveries' }).waitFor({ state: 'detached' });
   receiver.close();
 });
 
@@ -912,6 +922,7 @@ test('logs are not loaded again while older ones are shown', async () => {
     return route.fulfill({ json: { data: [{ ...data[0], id }], last_id: id, has_more: id === 'req_new' } });
   });
   await open('Logs');
+  await page.getByText('At most 1,000,000 rows, newest first').waitFor();
   const rows = page.getByRole('region', { name: 'Logs' }).getByRole('link');
   await page.getByRole('button', { name: 'Load older' }).click();
   await until(() => rows.count()).toBe(2);
@@ -950,6 +961,74 @@ test('Files and Billing say when there are more than they show', async () => {
   await open('Billing');
   await page.getByText('The API lists more credits than this page shows.').waitFor();
   await page.unrouteAll();
+});
+
+test('the spending of a key is asked for only when the key is drawn', async () => {
+  const { data } = await api<{ data: KeyObject[] }>('/v1/keys');
+  const keys = Array.from({ length: 60 }, (_, at) => ({ ...data[0], id: `key_${at}`, name: `number ${at}` }));
+  const asked = new Set<string>();
+  const tab = await signedIn();
+  await tab.route('**/v1/keys', (route) => route.fulfill({ json: { object: 'list', data: keys } }));
+  await tab.route('**/v1/keys/*', (route) => {
+    asked.add(route.request().url());
+    return route.fulfill({ json: { ...data[0], spent: 0, last_used_at: null } });
+  });
+  await open('Keys', tab);
+  const rows = tab.getByRole('row').filter({ hasText: 'number' });
+  await until(() => rows.filter({ hasText: '$0.00' }).count()).toBe(50);
+  expect(asked.size).toBe(50);
+  await tab.getByRole('button', { name: 'Show more' }).click();
+  await until(() => asked.size).toBe(60);
+  await tab.context().close();
+});
+
+test('the books are checked again only on request, and their sum names its beginning', async () => {
+  const tab = await signedIn((fresh) => fresh.clock.install());
+  const asked: string[] = [];
+  tab.on('request', (request) => asked.push(new URL(request.url()).pathname));
+  const answered = tab.waitForResponse('**/v1/account/audit');
+  await open('Billing', tab);
+  const { from } = (await (await answered).json()) as { from: string };
+  await tab.getByText('in ledger, logs and usage').locator(`time[datetime="${from}"]`).waitFor();
+  await tab
+    .getByText('No credits were granted.')
+    .or(tab.getByRole('region', { name: 'Credits' }))
+    .waitFor();
+  await tab.clock.fastForward('01:00'); // answers are old
+  asked.length = 0;
+  await tab.evaluate(`document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))`);
+  await until(() => asked).toContain('/v1/credits'); // asked for after the audit, if both are
+  expect(asked).not.toContain('/v1/account/audit');
+  await tab.getByRole('button', { name: 'Check again' }).click();
+  await until(() => asked).toContain('/v1/account/audit');
+  await tab.context().close();
+});
+
+/** Counts what charts draw, as `drawn`. */
+const DRAWN_ON_WINDOW = `
+  window.drawn = 0;
+  const clear = CanvasRenderingContext2D.prototype.clearRect;
+  CanvasRenderingContext2D.prototype.clearRect = function (...area) {
+    window.drawn += 1;
+    return clear.apply(this, area);
+  };`;
+
+test('Usage draws its chart only for other figures', async () => {
+  await api('/v1/chat/completions', { model: 'local/chat', messages: [{ role: 'user', content: 'hi' }] });
+  await untilBooked(stack.url, stack.key);
+  const tab = await signedIn(async (fresh) => {
+    await fresh.clock.install();
+    await fresh.addInitScript(DRAWN_ON_WINDOW);
+  });
+  await open('Usage', tab);
+  await tab.getByLabel('Time').selectOption('month');
+  await tab.getByRole('img', { name: 'Cost by day' }).waitFor();
+  const drawn = () => tab.evaluate<number>('drawn');
+  await until(drawn).toBeGreaterThan(0);
+  const before = await drawn();
+  for (let second = 0; second < 30; second += 1) await tab.clock.runFor(1_000); // with time for React in between
+  expect((await drawn()) - before).toBeLessThan(15); // some for minutes of the computer that are charged meanwhile
+  await tab.context().close();
 });
 
 test('failures are shown, and an unsent message is kept', async () => {

@@ -99,15 +99,17 @@ function ChangeAccount({ billing, limit }: { billing: AccountObject['billing']; 
 }
 
 function Audit() {
-  // Not keyed by its path, which every charge makes stale: it sums the last day and is repeated only on request.
+  // Neither keyed by its path, which every charge makes stale, nor ever stale: it sums up to a day and is repeated only
+  // on request.
   const audit = useQuery({
     queryKey: ['audit'],
     queryFn: ({ signal }) => json<AccountAudit>('/v1/account/audit', { signal }),
+    staleTime: Number.POSITIVE_INFINITY,
   });
   return (
     <Panel title="Books">
       <Loaded of={audit}>
-        {({ drift, gapless, answers_wrong, answers_compared, checked_at, ledger }) => {
+        {({ drift, gapless, answers_wrong, answers_compared, checked_at, from, ledger }) => {
           const agree = drift === 0 && gapless && answers_wrong === 0;
           return (
             <Group>
@@ -115,7 +117,8 @@ function Audit() {
                 {agree ? 'books agree' : 'books differ'}
               </Badge>
               <Text size="sm">
-                Checked <When at={checked_at} />: {dollars(ledger)} of the last day in ledger, logs and usage
+                Checked <When at={checked_at} />: {dollars(ledger)} since <When at={from} /> in ledger, logs
+                and usage
                 {agree ? '' : `, drift ${dollars(drift)}`}; {answers_compared} answers compared,{' '}
                 {answers_wrong} wrong.
               </Text>

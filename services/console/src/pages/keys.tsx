@@ -1,5 +1,5 @@
 // API keys: create, change, rotate, revoke, and what each has spent.
-import { Group } from '@mantine/core';
+import { Button, Group, Text } from '@mantine/core';
 import { ALL_PERMISSIONS, type CreatedKey, type KeyObject } from '@switchyard/contracts';
 import { useState } from 'react';
 import { call, type Post, refresh, useGet } from '../api/client.ts';
@@ -11,11 +11,14 @@ import { KeyForm } from './key-form.tsx';
 
 /** The spending of each key is one request: too many to repeat at each call. */
 const SPENT_MS = 30_000;
+/** Keys drawn at first, and more at each press: an org may have 1,000, and a key that is not drawn asks nothing. */
+const DRAWN_STEP = 50;
 
 export default function Keys() {
   const may = useMay('keys:write');
   const keys = useGet<{ data: KeyObject[] }>(may ? '/v1/keys' : null);
   const [secret, setSecret] = useState<CreatedKey | null>(null);
+  const [drawn, setDrawn] = useState(DRAWN_STEP);
   if (!may) return <NotAllowed page="Keys" to="manage keys" needs="keys:write" />;
   return (
     <Page
@@ -41,7 +44,23 @@ export default function Keys() {
           onClose={() => setSecret(null)}
         />
       )}
-      <Loaded of={keys}>{({ data }) => <KeyTable rows={data} onRotated={setSecret} />}</Loaded>
+      <Loaded of={keys}>
+        {({ data }) => (
+          <>
+            <KeyTable rows={data.slice(0, drawn)} onRotated={setSecret} />
+            {data.length > drawn && (
+              <Group>
+                <Button variant="default" onClick={() => setDrawn(drawn + DRAWN_STEP)}>
+                  Show more
+                </Button>
+                <Text size="sm">
+                  {drawn} of {data.length.toLocaleString()} keys are shown.
+                </Text>
+              </Group>
+            )}
+          </>
+        )}
+      </Loaded>
     </Page>
   );
 }

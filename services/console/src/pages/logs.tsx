@@ -1,7 +1,7 @@
 // Every call and every minute of a computer, newest first, with filters, which the page's address keeps.
 import { Anchor, Button, Group, NativeSelect, SimpleGrid, Text, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
-import { LOG_STATUSES, type LogEntry, MODEL_TYPES } from '@switchyard/contracts';
+import { LOG_EXPORT_ROWS_MAX, LOG_STATUSES, type LogEntry, MODEL_TYPES } from '@switchyard/contracts';
 import { type InfiniteData, type Query, useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useSearchParams } from 'wouter';
 import { json, queries } from '../api/client.ts';
@@ -72,6 +72,9 @@ export default function Logs() {
           <Button variant="default" size="compact-sm" onClick={() => setAddress({}, { replace: true })}>
             Clear the filters
           </Button>
+          <Text size="xs" c="dimmed">
+            At most {LOG_EXPORT_ROWS_MAX.toLocaleString()} rows, newest first: narrow From and To
+          </Text>
           <Download path={`/v1/logs?${query}&format=csv`} name="logs.csv">
             Export as CSV
           </Download>

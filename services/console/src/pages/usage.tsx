@@ -39,7 +39,8 @@ export default function Usage() {
   const [own, setOwn] = useState({ from: '', to: '' });
   const [group, setGroup] = useInputState<string>('model');
   const [tag, setTag] = useInputState('');
-  const [{ range, tagName }] = useDebouncedValue({ range: own, tagName: tag.trim() }, TYPED_MS);
+  const [range] = useDebouncedValue(own, TYPED_MS);
+  const [tagName] = useDebouncedValue(tag.trim(), TYPED_MS);
   const now = useNow(MINUTE_MS);
   const { from, to } = timesOf(span, range, now);
   const interval = intervalOf(to - from);

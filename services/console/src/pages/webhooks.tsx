@@ -59,7 +59,7 @@ export default function Webhooks() {
           )
         }
       </Loaded>
-      {chosen && <Deliveries id={chosen} />}
+      {chosen && webhooks.data?.data.some(({ id }) => id === chosen) && <Deliveries id={chosen} />}
     </Page>
   );
 }

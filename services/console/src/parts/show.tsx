@@ -12,7 +12,7 @@ export function dollars(amount: number): string {
 
 export function bytes(count: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
-  const step = Math.min(units.length - 1, count === 0 ? 0 : Math.floor(Math.log10(count) / 3));
+  const step = Math.min(units.length - 1, count < 1 ? 0 : Math.floor(Math.log10(count) / 3));
   return `${(count / 1000 ** step).toFixed(step === 0 || count / 1000 ** step >= 100 ? 0 : 1)} ${units[step]}`;
 }
 
@@ -58,7 +58,7 @@ export function Status({ is }: { is: LogStatus | ComputerStatus }) {
   );
 }
 
-/** Code with a button that copies it. */
+/** Code with a button that copies it, where the browser lets pages copy: not over plain HTTP from another machine. */
 export function Code({ children, label = 'Code' }: { children: string; label?: string }) {
   return (
     <Stack gap={4}>
@@ -66,13 +66,15 @@ export function Code({ children, label = 'Code' }: { children: string; label?: s
         <Text size="xs" c="dimmed">
           {label}
         </Text>
-        <CopyButton value={children}>
-          {({ copied, copy }) => (
-            <Button size="compact-xs" variant="default" onClick={copy}>
-              {copied ? 'Copied' : 'Copy'}
-            </Button>
-          )}
-        </CopyButton>
+        {'clipboard' in navigator && (
+          <CopyButton value={children}>
+            {({ copied, copy }) => (
+              <Button size="compact-xs" variant="default" onClick={copy}>
+                {copied ? 'Copied' : 'Copy'}
+              </Button>
+            )}
+          </CopyButton>
+        )}
       </Group>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and is scrolled by keys */}
       <section tabIndex={0} aria-label={label} className="code">

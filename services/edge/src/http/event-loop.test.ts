@@ -11,6 +11,7 @@ import {
 } from '@switchyard/contracts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+import { MESSAGE_BYTES_MAX, MESSAGE_NODES_MAX } from '../mcp/tool.ts';
 import { INLINE_BODY_BYTES_MAX } from './body-checker.ts';
 import { JSON_DEPTH_MAX, JSON_NODES_MAX, JSON_VALUES_MAX } from './json-bounds.ts';
 import { SMALL_BODY_BYTES_MAX } from './limits.ts';
@@ -67,6 +68,7 @@ async function post(path: string, body: Buffer): Promise<{ status: number | unde
     headers: {
       authorization: `Bearer ${key}`,
       'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
       'content-length': body.length,
     },
   });
@@ -77,7 +79,8 @@ async function post(path: string, body: Buffer): Promise<{ status: number | unde
   const [response] = await answered;
   let text = '';
   for await (const piece of response) text += piece;
-  return { status: response.statusCode, error: JSON.parse(text).error?.message ?? '' };
+  const [, json = text] = /^data: (.*)$/m.exec(text) ?? [];
+  return { status: response.statusCode, error: JSON.parse(json).error?.message ?? '' };
 }
 
 const CHAT = '/v1/chat/completions';
@@ -91,6 +94,8 @@ const map = (bytes: number, value: string) => {
   const member = (n: number) => `"k${n.toString(36).padStart(5, '0')}":${value}`;
   return Array.from({ length: Math.floor(bytes / (member(0).length + 1)) }, (_, n) => member(n)).join(',');
 };
+const tool = (members: string) =>
+  `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"chat","arguments":{${members}}}}`;
 const question = '{"type":"boolean","instructions":"Is it?"}';
 
 test.each<[string, string, () => string, number, RegExp]>([
@@ -178,6 +183,27 @@ test.each<[string, string, () => string, number, RegExp]>([
     () => `{"command":"true","env":{${map(COMPUTER_BODY_BYTES_MAX / 4, '"x"')}}}`,
     400,
     /0 to 256 entries/,
+  ],
+  [
+    'audio of escapes',
+    '/v1/audio/transcriptions',
+    () => `{"model":"acme/any","media_type":"audio/wav","audio":"${'\\n'.repeat(1_000_000)}"}`,
+    400,
+    /is empty/,
+  ],
+  [
+    'a tool of MCP with too many arguments',
+    '/mcp',
+    () => tool(map(MESSAGE_BYTES_MAX - 200, '1')),
+    400,
+    /more than \d+ objects/,
+  ],
+  [
+    'the maximum number of arguments of a tool of MCP',
+    '/mcp',
+    () => tool(map(11 * (MESSAGE_NODES_MAX - 20), '1')),
+    200,
+    /^$/,
   ],
   [
     'a small body with too many fields',

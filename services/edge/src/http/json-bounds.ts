@@ -19,7 +19,7 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 /** @throws ServiceError `invalid_request` for a body that exceeds a bound; does not check whether it is JSON */
-export function requireBoundedJson(bytes: Buffer): void {
+export function requireBoundedJson(bytes: Buffer, nodesMax = JSON_NODES_MAX): void {
   let depth = 0;
   let nodes = 0;
   let values = 0;
@@ -33,7 +33,7 @@ export function requireBoundedJson(bytes: Buffer): void {
         depth += 1;
         nodes += 1;
         if (depth > JSON_DEPTH_MAX) throw refuse(`is nested more than ${JSON_DEPTH_MAX} levels deep`);
-        if (nodes > JSON_NODES_MAX) throw tooManyNodes();
+        if (nodes > nodesMax) throw tooManyNodes(nodesMax);
         break;
       case CLOSE_BRACE:
       case CLOSE_BRACKET:
@@ -41,7 +41,7 @@ export function requireBoundedJson(bytes: Buffer): void {
         break;
       case COLON:
         nodes += 1;
-        if (nodes > JSON_NODES_MAX) throw tooManyNodes();
+        if (nodes > nodesMax) throw tooManyNodes(nodesMax);
         break;
       case COMMA:
         values += 1;
@@ -56,8 +56,8 @@ function closingQuote(bytes: Buffer, opening: number): number {
   return at;
 }
 
-function tooManyNodes(): ServiceError {
-  return refuse(`has more than ${JSON_NODES_MAX} objects, lists and members`);
+function tooManyNodes(max: number): ServiceError {
+  return refuse(`has more than ${max} objects, lists and members`);
 }
 
 function refuse(what: string): ServiceError {

@@ -28,17 +28,19 @@ export function check<S extends z.ZodType>(schema: S, value: unknown): z.infer<S
 }
 
 /** @throws ServiceError `invalid_json`; `invalid_request` for a body that exceeds a bound */
-export function parseJson(body: unknown): unknown {
+export function parseJson(body: unknown, nodesMax?: number): unknown {
   if (!Buffer.isBuffer(body) || body.length === 0)
     throw new ServiceError('invalid_json', 'No JSON body. Send one with Content-Type: application/json.');
-  requireBoundedJson(body);
+  requireBoundedJson(body, nodesMax);
   try {
     return JSON.parse(body.toString('utf8'));
   } catch (cause) {
-    throw new ServiceError(
-      'invalid_json',
-      `The body is not JSON (${(cause as Error).message}). Send valid JSON.`,
-      { cause },
-    );
+    throw notJson(cause);
   }
+}
+
+/** @param cause the error of the parser */
+export function notJson(cause: unknown): ServiceError {
+  const message = `The body is not JSON (${(cause as Error).message}). Send valid JSON.`;
+  return new ServiceError('invalid_json', message, { cause });
 }

@@ -5,6 +5,8 @@ import type { OwnApi } from './own-api.ts';
 
 /** Bytes of a message from a client. */
 export const MESSAGE_BYTES_MAX = 1024 * 1024;
+/** Objects, lists and members of objects in a message: it is checked at once, several times. */
+export const MESSAGE_NODES_MAX = 10_000;
 /** Characters of one text in a result; the rest is cut. */
 export const TEXT_CHARACTERS_MAX = 64 * 1024;
 /** Bytes of an image or a sound in a result; a larger one becomes a stored file, if it can be stored. */

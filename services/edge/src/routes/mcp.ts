@@ -7,7 +7,7 @@ import { sendBytes } from '../http/pass-bytes.ts';
 import { parseJson } from '../http/read-body.ts';
 import { clientGone } from '../http/request-over.ts';
 import { type Route, rawRoute } from '../http/route.ts';
-import { MESSAGE_BYTES_MAX } from '../mcp/tool.ts';
+import { MESSAGE_BYTES_MAX, MESSAGE_NODES_MAX } from '../mcp/tool.ts';
 
 interface McpRoutesDeps {
   readonly logger: Logger;
@@ -29,7 +29,7 @@ export function mcpRoutes({ logger }: McpRoutesDeps): Route[] {
       },
       async (request, reply, key) => {
         hashOfKey(request.headers.authorization); // tools pass the key on, so a session of the console is not enough
-        const message = parseJson(request.body);
+        const message = parseJson(request.body, MESSAGE_NODES_MAX);
         if (Array.isArray(message)) throw new ServiceError('invalid_request', 'Send one message at a time.');
         await request.idempotent?.beginStream();
         const signal = clientGone(request, reply);

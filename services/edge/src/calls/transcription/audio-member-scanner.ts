@@ -1,7 +1,7 @@
 // Extracts the string of the member `audio` from a JSON object while it arrives, so that the text of a 33 MB body is
 // never in memory. The base64 goes to the decoder; everything else is kept unchanged and parsed at the end.
 import { invalidParam, ServiceError, TRANSCRIPTION_FIELDS_BYTES_MAX } from '@switchyard/contracts';
-import { parseJson } from '../../http/read-body.ts';
+import { notJson, parseJson } from '../../http/read-body.ts';
 
 const MEMBER = 'audio';
 /** Bytes of a key that may equal MEMBER with every character escaped. */
@@ -15,6 +15,11 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
+
+/** Characters by the letter of their short escapes: a body may consist of these, and parsing each takes too long. */
+const ESCAPED: ReadonlyMap<number, string> = new Map(
+  [...'"\\/bfnrt'].map((letter) => [letter.charCodeAt(0), JSON.parse(`"\\${letter}"`)]),
+);
 
 interface StringSink {
   /** Takes a piece of the string's characters. */
@@ -129,36 +134,46 @@ export class AudioMemberScanner {
     }
   }
 
-  /** Passes the audio's characters on. Returns where the rest begins, starting with the closing quote. */
+  /**
+   * Passes the audio's characters on, with one look at each: a piece may consist of escapes. Returns where the rest begins,
+   * starting with the closing quote.
+   */
   #passAudio(bytes: Buffer, start: number): number {
-    if (this.#escape !== '') return this.#passEscape(bytes, start);
-    const quote = bytes.indexOf(QUOTE, start);
-    const end = quote === -1 ? bytes.length : quote;
-    const plain = bytes.subarray(start, end);
-    const backslash = plain.indexOf(BACKSLASH);
-    if (backslash !== -1) {
-      this.#sink.push(plain.toString('latin1', 0, backslash));
-      this.#escape = '\\';
-      return start + backslash + 1;
+    let text = '';
+    let at = start;
+    while (at < bytes.length) {
+      const byte = bytes[at] as number;
+      if (this.#escape !== '' || byte === BACKSLASH) {
+        text += this.#passEscape(byte);
+        at += 1;
+      } else if (byte === QUOTE) break;
+      else {
+        const end = endOfPlain(bytes, at);
+        text += bytes.toString('latin1', at, end);
+        at = end;
+      }
     }
-    this.#sink.push(plain.toString('latin1'));
-    if (quote !== -1) {
+    this.#sink.push(text);
+    if (at < bytes.length) {
       this.#sink.end();
       this.#where = 'string'; // the closing quote follows
     }
-    return end;
+    return at;
   }
 
-  /** Escapes that encoders write: `\/` by PHP, `\u002B` by .NET, `\n` by Ruby. */
-  #passEscape(bytes: Buffer, at: number): number {
-    this.#escape += String.fromCharCode(bytes[at] as number);
-    const length = this.#escape.startsWith('\\u') ? '\\u0000'.length : '\\n'.length;
-    if (this.#escape.length === length) {
-      const character = parseJson(Buffer.from(`"${this.#escape}"`)) as string;
+  /** Returns the character at the end of an escape. Encoders write some: `\/` by PHP, `\u002B` by .NET, `\n` by Ruby. */
+  #passEscape(byte: number): string {
+    const short = this.#escape === '\\' ? ESCAPED.get(byte) : undefined;
+    if (short !== undefined) {
       this.#escape = '';
-      this.#sink.push(character);
+      return short;
     }
-    return at + 1;
+    this.#escape += String.fromCharCode(byte);
+    const length = this.#escape.startsWith('\\u') ? '\\u0000'.length : '\\n'.length;
+    if (this.#escape.length < length) return '';
+    const character = unescaped(this.#escape);
+    this.#escape = '';
+    return character;
   }
 
   #keep(bytes: Buffer): void {
@@ -169,5 +184,21 @@ export class AudioMemberScanner {
         `The fields besides the audio exceed ${TRANSCRIPTION_FIELDS_BYTES_MAX} bytes. Send less.`,
       );
     this.#rest.push(Buffer.from(bytes)); // a copy, so that a few bytes do not retain a whole piece of the body
+  }
+}
+
+/** Position of the next quote or backslash, or the end. */
+function endOfPlain(bytes: Buffer, start: number): number {
+  let at = start;
+  while (at < bytes.length && bytes[at] !== QUOTE && bytes[at] !== BACKSLASH) at += 1;
+  return at;
+}
+
+/** @throws ServiceError `invalid_json` */
+function unescaped(sequence: string): string {
+  try {
+    return JSON.parse(`"${sequence}"`);
+  } catch (cause) {
+    throw notJson(cause);
   }
 }

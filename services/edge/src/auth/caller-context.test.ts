@@ -21,6 +21,14 @@ test('the fields that are there, and nothing for a request without any', () => {
   });
 });
 
+test.each([
+  ['UTF-8', 'utf8'],
+  ['Latin-1', 'latin1'],
+] as const)('tags may be in %s', (_name, encoding) => {
+  const header = Buffer.from('team=Übung,user=Müller', encoding).toString('latin1'); // as Node reads it
+  expect(read({ 'x-service-tags': header }).tags).toEqual({ team: 'Übung', user: 'Müller' });
+});
+
 test('the tags of a key win over those of its requests', () => {
   expect(read({ 'x-service-tags': 'team=mine,user=42' }, { team: 'search' }).tags).toEqual({
     ...{ team: 'search', user: '42' },

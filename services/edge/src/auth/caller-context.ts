@@ -1,4 +1,5 @@
 // Reads what a caller says about a request: tags, its own request id and its trace.
+import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import {
   type CallerContext,
@@ -22,7 +23,7 @@ const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}
  */
 export function callerContextOf(headers: IncomingHttpHeaders, { metadata }: KeyRecord): CallerContext {
   const own = headers[TAGS_HEADER.toLowerCase()];
-  const all = typeof own === 'string' ? joinTags(readTags(own), metadata, TAGS_HEADER) : metadata;
+  const all = typeof own === 'string' ? joinTags(readTags(textOf(own)), metadata, TAGS_HEADER) : metadata;
   const clientId = headers[CLIENT_REQUEST_ID_HEADER.toLowerCase()];
   const trace = headers[TRACEPARENT_HEADER];
   return {
@@ -43,6 +44,12 @@ export function joinTags(first: Tags, winning: Tags | null | undefined, param: s
   const [issue] = joined.error.issues;
   const where = issue && issue.path.length > 0 ? `"${issue.path.join('.')}" ` : '';
   throw invalidParam(param, `${where}${issue?.message}`);
+}
+
+/** Node reads headers as Latin-1, and most clients send UTF-8. */
+function textOf(header: string): string {
+  const bytes = Buffer.from(header, 'latin1');
+  return isUtf8(bytes) ? bytes.toString() : header;
 }
 
 function readTags(header: string): Tags {

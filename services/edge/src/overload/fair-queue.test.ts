@@ -107,6 +107,21 @@ test('an org that holds all of its share leaves slots to others, also while its 
   expect(begun('greedy')).toBe(13);
 });
 
+test('an org that waits for its own requests takes no time from the burst of another', () => {
+  queue = new FairQueue({ slots: SLOTS, slotsPerOrg: 12, clock });
+  enter('greedy', 12);
+  for (let ms = 0; ms < 2 * BURST_MS_MAX; ms += OVERLOAD_WAIT_MS_MAX / 2) {
+    enter('greedy');
+    clock.advance(OVERLOAD_WAIT_MS_MAX / 2);
+  }
+  expect(refused('greedy')).toBeGreaterThan(0);
+  enter('modest', SLOTS - 12 + 1);
+  clock.advance(BURST_MS_MAX);
+  expect(refused('modest')).toBe(0);
+  queue.leave('modest');
+  expect(begun('modest')).toBe(SLOTS - 12 + 1);
+});
+
 test('recovers at once: when no more arrives than can be served, nothing is refused', () => {
   for (let ms = 0; ms < 3 * BURST_MS_MAX; ms++) {
     enter('a', 3 * SLOTS);

@@ -20,6 +20,12 @@ interface Waiting {
   readonly begin: Begin;
 }
 
+interface OrgQueue {
+  /** When its first request came; until then it was empty. */
+  readonly emptyAt: number;
+  readonly requests: Waiting[];
+}
+
 interface FairQueueDeps {
   /** Requests that may have begun and not ended. */
   readonly slots: number;
@@ -31,9 +37,10 @@ interface FairQueueDeps {
 export class FairQueue {
   readonly #deps: FairQueueDeps;
   /** By org, in the order of their turns; no queue is empty. */
-  readonly #queues = new Map<string, Waiting[]>();
+  readonly #queues = new Map<string, OrgQueue>();
   #taken = 0;
   readonly #takenBy = new Map<string, number>();
+  /** When the first request came of those that wait for the slots of others. */
   #emptyAt = 0;
   #isWatched = false;
   /** Requests that wait now. */
@@ -53,14 +60,12 @@ export class FairQueue {
       return;
     }
     const now = this.#deps.clock.monotonic();
-    const queue = this.#queues.get(org) ?? [];
-    queue.push({ since: now, begin });
+    if (!this.#queues.keys().some((other) => this.#mayTakeMore(other))) this.#emptyAt = now;
+    const queue = this.#queues.get(org) ?? { emptyAt: now, requests: [] };
+    queue.requests.push({ since: now, begin });
     this.#queues.set(org, queue);
     this.waiting += 1;
-    if (this.waiting === 1) {
-      this.#emptyAt = now;
-      this.#watch();
-    }
+    this.#watch();
     if (this.waiting > WAITING_MAX) this.#refuseLatestOfLongest();
   }
 
@@ -80,8 +85,13 @@ export class FairQueue {
 
   /** False without a free slot, or if the org has its maximum. */
   #mayBegin(org: string): boolean {
+    return this.#taken < this.#deps.slots && this.#mayTakeMore(org);
+  }
+
+  /** False if the org has its maximum: its requests wait for its own, and others need not. */
+  #mayTakeMore(org: string): boolean {
     const { slots, slotsPerOrg = slots } = this.#deps;
-    return this.#taken < slots && this.#slotsOf(org) < slotsPerOrg;
+    return this.#slotsOf(org) < slotsPerOrg;
   }
 
   #slotsOf(org: string): number {
@@ -106,21 +116,22 @@ export class FairQueue {
 
   /** Removes the first request of an org, which then waits for its next turn. */
   #shift(org: string): Waiting | undefined {
-    const queue = this.#queues.get(org) ?? [];
-    const first = queue.shift();
+    const queue = this.#queues.get(org);
+    const first = queue?.requests.shift();
+    if (!queue || !first) return;
     this.#queues.delete(org);
-    if (queue.length > 0) this.#queues.set(org, queue);
-    if (first) this.waiting -= 1;
+    if (queue.requests.length > 0) this.#queues.set(org, queue);
+    this.waiting -= 1;
     return first;
   }
 
   #refuseLate(): void {
     const now = this.#deps.clock.monotonic();
-    if (this.waiting === 0 || now - this.#emptyAt <= BURST_MS_MAX) return;
-    for (const [org, queue] of this.#queues) {
-      const inTime = queue.findIndex(({ since }) => now - since <= OVERLOAD_WAIT_MS_MAX);
-      const late = queue.splice(0, inTime < 0 ? queue.length : inTime);
-      if (queue.length === 0) this.#queues.delete(org);
+    for (const [org, { emptyAt, requests }] of this.#queues) {
+      if (now - Math.min(emptyAt, this.#emptyAt) <= BURST_MS_MAX) continue;
+      const inTime = requests.findIndex(({ since }) => now - since <= OVERLOAD_WAIT_MS_MAX);
+      const late = requests.splice(0, inTime < 0 ? requests.length : inTime);
+      if (requests.length === 0) this.#queues.delete(org);
       this.waiting -= late.length;
       for (const { begin } of late) this.#refuse(begin);
     }
@@ -128,7 +139,8 @@ export class FairQueue {
 
   #refuseLatestOfLongest(): void {
     let longest: [string, Waiting[]] | undefined;
-    for (const one of this.#queues) if (!longest || one[1].length > longest[1].length) longest = one;
+    for (const [org, { requests }] of this.#queues)
+      if (!longest || requests.length > longest[1].length) longest = [org, requests];
     const latest = longest?.[1].pop();
     if (!longest || !latest) return;
     if (longest[1].length === 0) this.#queues.delete(longest[0]);

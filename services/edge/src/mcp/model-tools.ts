@@ -45,9 +45,13 @@ const LISTS: readonly Tool[] = [
     description: 'List the available models of a type, with prices in US dollars and limits.',
     permission: 'any',
     readOnly: true,
-    input: z.strictObject({ type: modelType.describe('Type of the models') }),
-    async run({ type }, api) {
-      const path = `/v1/models?type=${type}&available=true&limit=${MODELS_MAX}`;
+    input: z.strictObject({
+      type: modelType.describe('Type of the models'),
+      after: z.string().optional().describe('Id of the last model of a list that had more'),
+    }),
+    async run({ type, after }, api) {
+      const query = { type, available: 'true', limit: String(MODELS_MAX), ...(after ? { after } : {}) };
+      const path = `/v1/models?${new URLSearchParams(query)}`;
       const { data, has_more }: { data: ModelObject[]; has_more: boolean } = await api.json('GET', path);
       const models = data.map(({ id, description, pricing, limits }) => ({
         id,

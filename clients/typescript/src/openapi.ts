@@ -7578,10 +7578,6 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
                 "X-Service-Tags"?: string;
-                /** @description Your id for this request; its event and its line in Logs carry it */
-                "X-Client-Request-Id"?: string;
-                /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
-                traceparent?: string;
             };
             path?: never;
             cookie?: never;
@@ -7753,12 +7749,6 @@ export interface operations {
             header?: {
                 /** @description Your name for this request: a repeat within 24 hours is not run, but gets the first answer */
                 "Idempotency-Key"?: string;
-                /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
-                "X-Service-Tags"?: string;
-                /** @description Your id for this request; its event and its line in Logs carry it */
-                "X-Client-Request-Id"?: string;
-                /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
-                traceparent?: string;
             };
             path: {
                 /** @description Id of the computer */

@@ -52,6 +52,8 @@ export interface RouteDescription {
    * has the cost in X-Service-Cost, by `Receipts.stateCost`; a stream only if the price is known in advance.
    */
   charges?: 'in_answer' | 'later';
+  /** What it makes takes the tags of the request. A call takes over all that its caller says about it. */
+  takesTags?: true;
   /** Runs a command in a computer while it is open: counts in `concurrent_commands`. */
   runsCommand?: true;
   /** False: work may have begun before a 5xx, so clients must not repeat the request, except when the code says that none has. */
@@ -73,7 +75,7 @@ export const CONTENT_RESPONSE = {
   tagged: true,
 } as const satisfies RouteDescription['response'];
 
-export interface JsonInput<R extends RouteDescription['request']> {
+interface JsonInput<R extends RouteDescription['request']> {
   key: KeyRecord;
   requestId: string;
   /** The request's validated `Idempotency-Key`; null without one. */

@@ -104,6 +104,16 @@ describe('the OpenAPI document', () => {
     expect(undescribed).toEqual([]);
   });
 
+  test('shows what a caller may say about a request where the request takes it over', () => {
+    const saidOf = (name: string) =>
+      operation(name)
+        .parameters.map((parameter) => parameter.name)
+        .filter((header) => ['X-Service-Tags', 'X-Client-Request-Id', 'traceparent'].includes(header));
+    expect(saidOf('POST /v1/chat/completions')).toHaveLength(3);
+    expect(saidOf('POST /v1/computers')).toEqual(['X-Service-Tags']);
+    expect(saidOf('POST /v1/computers/{id}/start')).toEqual([]);
+  });
+
   test('describes every field and every header of every answer', () => {
     const undescribed = operations.flatMap(([name, { responses }]) =>
       Object.entries(responses).flatMap(([status, { headers = {}, content = {} }]) => [

@@ -6,6 +6,7 @@ import {
   errorShapeOf,
   IDEMPOTENCY_HEADER,
   idempotencyKey,
+  TAGS_HEADER,
 } from '@switchyard/contracts';
 import type { z } from 'zod';
 import { JSON_DEPTH_MAX, JSON_NODES_MAX, JSON_VALUES_MAX } from '../http/json-bounds.ts';
@@ -89,7 +90,7 @@ function operation(route: RouteDescription, schemas: Schemas): Record<string, un
       ...parametersOf(request?.params, 'path', schemas, route),
       ...parametersOf(request?.query, 'query', schemas),
       ...(takesIdempotencyKey(route) ? [idempotencyKeyParameter(route, schemas)] : []),
-      ...(route.charges ? CALLER_HEADERS : []),
+      ...callerHeadersOf(route),
     ],
     ...(request?.body || request?.form || request?.bytes ? { requestBody: requestBody(route, schemas) } : {}),
     responses: {
@@ -101,6 +102,11 @@ function operation(route: RouteDescription, schemas: Schemas): Record<string, un
       ...errorsByStatus(codesOf(route, schemas), route.dialect, schemas),
     },
   };
+}
+
+function callerHeadersOf({ charges, takesTags }: RouteDescription) {
+  if (charges === 'in_answer') return CALLER_HEADERS;
+  return takesTags ? CALLER_HEADERS.filter(({ name }) => name === TAGS_HEADER) : [];
 }
 
 const NOT_MODIFIED = { description: 'Its tag is in `If-None-Match`', headers: REQUEST_ID_HEADER };

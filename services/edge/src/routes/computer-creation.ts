@@ -41,6 +41,7 @@ export function computerCreationRoutes(deps: ComputerCreationRoutesDeps): Route[
         operationId: 'createComputer',
         permission: 'computers:write',
         charges: 'later',
+        takesTags: true,
         tag: 'Computers',
         summary: 'Create a computer; it starts at once, and is billed by the minute',
         description: `The standard image needs no pull. Another image is pulled first, and the status is \`creating\` meanwhile. With \`stream: true\` the answer shows the progress, as GET does. If the client disconnects, the creation continues. DELETE cancels it at any time.`,

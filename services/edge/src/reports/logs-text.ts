@@ -8,6 +8,7 @@ import {
   LOG_EXPORT_ROWS_MAX,
   type LogEntry,
   type LogsQuery,
+  logEntry,
   type Tags,
 } from '@switchyard/contracts';
 import { type Cell, csvLine } from './csv.ts';
@@ -25,12 +26,18 @@ interface LogsTextOptions {
   readonly onMore: (cursor: string) => void;
 }
 
+/** A forgotten member, or one that is no cell, does not compile. */
+const { object: _, correction: __, ...MEMBERS } = logEntry.shape;
+const CORRECTION = ['correction_of', 'correction_reason', 'correction_reference'] as const;
+type Column = keyof typeof MEMBERS | (typeof CORRECTION)[number];
+const COLUMNS = [...Object.keys(MEMBERS), ...CORRECTION] as Column[];
+
 /** Yields pieces of the text. The first one needs the first rows, so that an earlier error is an error answer. */
 export async function* logsText(options: LogsTextOptions): AsyncGenerator<Buffer> {
   const { bus, key, query, format, signal, onMore } = options;
   let left = query.limit ?? LOG_EXPORT_ROWS_MAX;
   let after = afterOf(query);
-  let head = format === 'csv' ? csvLine(COLUMNS.map(([name]) => name)) : '';
+  let head = format === 'csv' ? csvLine(COLUMNS) : '';
   for (;;) {
     const limit = Math.min(left, LIST_LIMIT_MAX);
     const page = { ...query, limit, ...(after === undefined ? {} : { after }) };
@@ -55,7 +62,18 @@ function ndjsonOf(entry: LogEntry): string {
 }
 
 function csvOf(entry: LogEntry): string {
-  return csvLine(COLUMNS.map(([, cell]) => cell(entry)));
+  const { quantities, attempts, tags, correction } = entry;
+  // The names in quantities and attempts are not known before the last row, so these are JSON.
+  const cells: Record<Column, Cell> = {
+    ...entry,
+    quantities: JSON.stringify(quantities),
+    attempts: JSON.stringify(attempts),
+    tags: tagsHeader(tags),
+    correction_of: correction?.of ?? null,
+    correction_reason: correction?.reason ?? null,
+    correction_reference: correction?.reference ?? null,
+  };
+  return csvLine(COLUMNS.map((name) => cells[name]));
 }
 
 /** The tags as in the header X-Service-Tags. */
@@ -64,35 +82,3 @@ function tagsHeader(tags: Tags): string {
     .map(([name, value]) => `${name}=${value}`)
     .join(',');
 }
-
-/** Quantities and attempts are JSON, since their names are not known before the last row. */
-const COLUMNS: readonly (readonly [string, (entry: LogEntry) => Cell])[] = [
-  ['id', ({ id }) => id],
-  ['at', ({ at }) => at],
-  ['kind', ({ kind }) => kind],
-  ['status', ({ status }) => status],
-  ['http_status', ({ http_status }) => http_status],
-  ['error_code', ({ error_code }) => error_code],
-  ['key_id', ({ key_id }) => key_id],
-  ['method', ({ method }) => method],
-  ['path', ({ path }) => path],
-  ['type', ({ type }) => type],
-  ['dialect', ({ dialect }) => dialect],
-  ['requested_model', ({ requested_model }) => requested_model],
-  ['model', ({ model }) => model],
-  ['maker', ({ maker }) => maker],
-  ['computer_id', ({ computer_id }) => computer_id],
-  ['stream', ({ stream }) => stream],
-  ['cost', ({ cost }) => cost],
-  ['basis', ({ basis }) => basis],
-  ['latency_ms', ({ latency_ms }) => latency_ms],
-  ['first_byte_ms', ({ first_byte_ms }) => first_byte_ms],
-  ['quantities', ({ quantities }) => JSON.stringify(quantities)],
-  ['attempts', ({ attempts }) => JSON.stringify(attempts)],
-  ['tags', ({ tags }) => tagsHeader(tags)],
-  ['client_request_id', ({ client_request_id }) => client_request_id],
-  ['traceparent', ({ traceparent }) => traceparent],
-  ['correction_of', ({ correction }) => correction?.of ?? null],
-  ['correction_reason', ({ correction }) => correction?.reason ?? null],
-  ['correction_reference', ({ correction }) => correction?.reference ?? null],
-];

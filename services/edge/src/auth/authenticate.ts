@@ -16,8 +16,6 @@ import { expired, orgSuspended, replaced } from './open-relays.ts';
 const KEY_LENGTH_MAX = 512;
 const BEARER = /^Bearer +(\S+) *$/i;
 
-export type Authenticate = (authorization: string | undefined) => KeyRecord | Promise<KeyRecord>;
-
 interface AuthenticateOptions {
   keys: Pick<KeysByHash, 'lookup'>;
   orgs: Mirror<OrgRecord>;
@@ -26,14 +24,6 @@ interface AuthenticateOptions {
 
 /** Authenticates by the hash of a key's secret, as `hashOfKey` makes it. The key has only this secret. */
 export type AuthenticateHash = (keyHash: string) => KeyRecord | Promise<KeyRecord>;
-
-/**
- * Returns a function that throws `missing_api_key`, `invalid_api_key` or `expired_api_key`; it waits as
- * `KeysByHash.lookup`.
- */
-export function authenticator(byHash: AuthenticateHash): Authenticate {
-  return (authorization) => byHash(hashOfKey(authorization));
-}
 
 /** @throws ServiceError `missing_api_key`, or `invalid_api_key` for a key with an impossible length */
 export function hashOfKey(authorization: string | undefined): string {
@@ -44,7 +34,10 @@ export function hashOfKey(authorization: string | undefined): string {
   return hash('sha256', key);
 }
 
-/** Authenticates by hash; a link names its key by hash only. Throws as `authenticator`. */
+/**
+ * Authenticates by hash; a link names its key by hash only. Waits as `KeysByHash.lookup`.
+ * @throws ServiceError `invalid_api_key`, `expired_api_key`, `org_suspended`; `service_unavailable`
+ */
 export function hashAuthenticator({ keys, orgs, now }: AuthenticateOptions): AuthenticateHash {
   const ofActiveOrg = (key: KeyRecord): KeyRecord | Promise<KeyRecord> => {
     const accept = (org: OrgRecord | null) => {

@@ -3,7 +3,7 @@ import { type Bus, mirrorBucket, openBucket } from '@switchyard/bus';
 import type { Clock } from '@switchyard/service';
 import { Sessions } from '../session/sessions.ts';
 import { SpentTokens } from '../session/spent-tokens.ts';
-import { authenticator, hashAuthenticator } from './authenticate.ts';
+import { hashAuthenticator } from './authenticate.ts';
 import { KeysByHash } from './keys-by-hash.ts';
 import { OpenRelays } from './open-relays.ts';
 
@@ -34,7 +34,6 @@ export async function openCallers({ bus, clock, secret }: CallersDeps) {
     secret,
     spent: new SpentTokens({ bucket, mirror: spent, now }),
     keys: keysByHash,
-    authenticate: authenticator(authenticateHash),
     authenticateHash,
     now,
   });

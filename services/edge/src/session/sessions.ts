@@ -10,7 +10,7 @@ import {
   SIGN_IN_LINK_MINUTES,
 } from '@switchyard/contracts';
 import { z } from 'zod';
-import { type Authenticate, type AuthenticateHash, hashOfKey } from '../auth/authenticate.ts';
+import { type AuthenticateHash, hashOfKey } from '../auth/authenticate.ts';
 import type { KeysByHash } from '../auth/keys-by-hash.ts';
 import { type Expiring, mac, SignedTokens, same } from '../auth/signed-tokens.ts';
 import type { SpentTokens } from './spent-tokens.ts';
@@ -33,7 +33,6 @@ interface SessionsDeps {
   readonly secret: string;
   readonly spent: SpentTokens;
   readonly keys: Pick<KeysByHash, 'lookup'>;
-  readonly authenticate: Authenticate;
   readonly authenticateHash: AuthenticateHash;
   readonly now: () => number;
 }
@@ -58,12 +57,11 @@ export class Sessions {
   /** Authenticates by the Authorization header, else by the session cookie with its CSRF token. */
   readonly authenticate = (headers: IncomingHttpHeaders): KeyRecord | Promise<KeyRecord> => {
     const session = headers.authorization === undefined ? this.of(headers) : null;
-    if (!session) return this.#deps.authenticate(headers.authorization);
-    requireCsrf(session, headers);
-    return this.keyOf(session);
+    if (session) requireCsrf(session, headers);
+    return this.#deps.authenticateHash(this.callerHash(headers));
   };
 
-  /** Hash of the caller's key, for links that act as it. The caller is authenticated. */
+  /** Hash of the caller's key. @throws ServiceError as `hashOfKey` */
   readonly callerHash = (headers: IncomingHttpHeaders): string => {
     const session = headers.authorization === undefined ? this.of(headers) : null;
     return session ? session.content.key : hashOfKey(headers.authorization);

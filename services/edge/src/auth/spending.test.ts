@@ -35,15 +35,22 @@ test.each([
   ['is limited while its makers may have changed unnoticed', [maker], false, true],
 ])('a key %s', async (_, makers, fresh, limited) => {
   const spending = spendingOf({ peek: () => org, lookup: () => org }, makers, fresh);
-  expect(await spending.isLimited(key)).toBe(limited);
+  expect(await spending.termsOf(key)).toEqual({ limited });
 });
 
 test.each([
   ['is prepaid by now', async () => ({ ...org, billing: 'prepaid' as const })],
   ['has a monthly limit by now', async () => ({ ...org, monthly_limit: 1 })],
-  ['cannot be read', () => Promise.reject(new Error('no answer'))],
 ])('a key is limited when its org %s, and memory does not know', async (_, lookup) => {
-  expect(await spendingOf({ peek: () => org, lookup }).isLimited(maker)).toBe(true);
+  expect(await spendingOf({ peek: () => org, lookup }).termsOf(maker)).toEqual({ limited: true });
+});
+
+test('no call begins while its org cannot be read', async () => {
+  const lookup = () => Promise.reject(new Error('no answer'));
+  await expect(spendingOf({ peek: () => org, lookup }).termsOf(maker)).rejects.toMatchObject({
+    code: 'service_unavailable',
+    retryAfterS: 1,
+  });
 });
 
 test('limit and mark-up of a call come from one read of its org', async () => {

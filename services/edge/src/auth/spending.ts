@@ -64,17 +64,14 @@ export class Spending {
   }
 
   /**
-   * Whether the key's spending is limited, and the mark-up, from one copy of the org.
+   * Whether a limit of the org, the key or a key above it counts the key's spending, and the mark-up, from one copy of the
+   * org.
    * @throws ServiceError `service_unavailable`
    */
   async termsOf(key: KeyRecord): Promise<{ limited: boolean } & Markup> {
-    const org = await this.#orgOf(key);
-    return { limited: this.#isKeyLimited(key) || isOrgLimited(org), ...markupIn(org) };
-  }
-
-  /** Whether a limit of the org, the key or a key above it counts the key's spending; true when unknown. */
-  async isLimited(key: KeyRecord): Promise<boolean> {
-    return this.#isKeyLimited(key) || isOrgLimited(await this.#orgOf(key));
+    const { billing, monthly_limit: limit, markup_percent: markup } = await this.#orgOf(key);
+    const limited = this.#isKeyLimited(key) || billing === 'prepaid' || limit !== null;
+    return { limited, ...toMarkup(markup) };
   }
 
   #isKeyLimited({ id, org, limit }: KeyRecord): boolean {
@@ -90,24 +87,20 @@ export class Spending {
 
   /**
    * The mark-up of the org, as a member of requests on the bus.
-   * @throws ServiceError `service_unavailable` when it is not known: a call without it would cost too little
+   * @throws ServiceError `service_unavailable`
    */
   async markupOf(key: Pick<KeyRecord, 'org'>): Promise<Markup> {
-    return markupIn(await this.#orgOf(key));
+    return toMarkup((await this.#orgOf(key)).markup_percent);
   }
 
-  /** From memory while that is up to date, else from the bucket. Null when it is unknown. */
-  #orgOf({ org }: Pick<KeyRecord, 'org'>): Promise<OrgRecord | null> {
-    return Promise.try(() => this.#deps.orgs.lookup(org)).catch(() => null);
+  /**
+   * From memory while that is up to date, else from the bucket.
+   * @throws ServiceError `service_unavailable`: a call without the mark-up would cost too little
+   */
+  async #orgOf({ org }: Pick<KeyRecord, 'org'>): Promise<OrgRecord> {
+    const found = await Promise.try(() => this.#deps.orgs.lookup(org)).catch(() => null);
+    if (found) return found;
+    const message = 'The prices of your org cannot be read at the moment. Retry later.';
+    throw new ServiceError('service_unavailable', message, { retryAfterS: 1 });
   }
-}
-
-function isOrgLimited(org: OrgRecord | null): boolean {
-  return org === null || org.billing === 'prepaid' || org.monthly_limit !== null;
-}
-
-function markupIn(org: OrgRecord | null): Markup {
-  if (org !== null) return toMarkup(org.markup_percent);
-  const message = 'The prices of your org cannot be read at the moment. Retry later.';
-  throw new ServiceError('service_unavailable', message, { retryAfterS: 1 });
 }

@@ -120,7 +120,7 @@ function lifecycleRoute(
     async ({ key, params: { id }, requestId }) => {
       const host = await findHost(key.org, id);
       // Never `limited: false`: minutes are charged to the key that created the computer, which may be limited.
-      const limited = verb === 'start' && (await spending.isLimited(key)) ? { limited: true } : {};
+      const limited = verb === 'start' && (await spending.termsOf(key)).limited ? { limited: true } : {};
       return requestHost(
         bus,
         host,

@@ -15,7 +15,7 @@ export const config = z.object({
   PORT: z.coerce.number().int().min(0).max(65_535).default(8080),
   /** Base URL of addresses in answers. Default: the origin of the request. */
   SWITCHYARD_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
-  /** Signs addresses that need no key; the same for all edges. Default: created once, in the bucket `system`. */
+  /** Signs addresses that need no key, and sessions; the same for all edges. Default: created once, in the bucket `system`. */
   SWITCHYARD_URL_SECRET: z.string().min(URL_SECRET_LENGTH_MIN).optional(),
   /** `off`: this installation has no Docker engine; computer endpoints answer 503 with the reason. */
   SWITCHYARD_COMPUTERS: z.string().default('on'),

@@ -10,7 +10,7 @@ import {
 } from '@switchyard/contracts';
 import type { TestEdge } from './test-edge.ts';
 
-export interface TestComputer {
+interface TestComputer {
   readonly id: string;
   readonly host: string;
 }

@@ -9,7 +9,7 @@ interface HttpError {
 }
 
 /** The route's options for its errors. */
-export interface ErrorOptions {
+interface ErrorOptions {
   repeatable?: boolean | undefined;
   dialect?: Dialect | undefined;
 }

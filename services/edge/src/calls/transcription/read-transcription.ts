@@ -27,7 +27,7 @@ export interface ReadTranscription {
   fields: Record<string, unknown>;
 }
 
-export interface TranscriptionRequest {
+interface TranscriptionRequest {
   model: string | undefined;
   models: string[] | undefined;
   params: TranscriptionParams;

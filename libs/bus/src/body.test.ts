@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { ServiceError } from '@switchyard/contracts';
-import { startNats, type TestServer } from '@switchyard/testing';
+import { isFree, startNats, type TestServer } from '@switchyard/testing';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { decodeFrame, encodeFrame, FRAME, type Frame } from './frame.ts';
@@ -254,6 +254,25 @@ describe('a streamed request body', () => {
     await arrived;
     await caller.nc.close(); // no cancel and no further heartbeat, like a killed process
     expect(await left).toMatchObject({ code: 'service_unavailable' });
+  });
+
+  test.each([
+    ['travels with its head', 100_000],
+    ['is sent after it', 1_000_000],
+  ])('in memory that %s is free once its service has it, while the call runs on', async (_how, bytes) => {
+    (await host()).stream('files.v1.put', async (call) => {
+      await call.readBody();
+      call.write(Buffer.from('a beginning'));
+    });
+    const caller = await bus('caller');
+    const begin = async () => {
+      const body = Buffer.alloc(bytes);
+      const reply = await openReply(caller, { subject: 'files.v1.put', head: null, body });
+      return { reply, memory: new WeakRef(body.buffer) };
+    };
+    const { reply, memory } = await begin();
+    await expect.poll(() => isFree(memory)).toBe(true);
+    reply.cancel();
   });
 
   test('is refused when a frame was lost', async () => {

@@ -77,7 +77,9 @@ interface OutgoingCallDeps {
 }
 
 export class OutgoingCall {
-  readonly #request: CallRequest;
+  readonly #request: Omit<CallRequest, 'body'>;
+  /** Until a service has it, or it is queued for it: a call may last for minutes. */
+  #body: Uint8Array | null = null;
   readonly #sink: ReplySink;
   readonly #deps: OutgoingCallDeps;
   readonly #inbox: string;
@@ -100,29 +102,28 @@ export class OutgoingCall {
   #done = false;
 
   constructor(request: CallRequest, sink: ReplySink, deps: OutgoingCallDeps) {
-    this.#request = request;
+    const { body, ...rest } = request;
+    this.#request = rest;
     this.#sink = sink;
     this.#deps = deps;
     this.#name = `${deps.from}.${deps.key}`;
     this.#inbox = replySubject(deps.callee, deps.from, deps.key);
-    const { body } = request;
-    if (body !== undefined && !(body instanceof Uint8Array))
-      this.#source = new BodySource(body, (error) => this.#sourceFailed(error));
+    if (body instanceof Uint8Array) this.#body = body;
+    else if (body) this.#source = new BodySource(body, (error) => this.#sourceFailed(error));
   }
 
   /** Sends the head, and the body if it is short. Repeated until an instance takes the call. */
   offer(): void {
     if (!this.#deps.connected()) return this.#offerSoon();
-    const body = this.#request.body;
-    const inline = body instanceof Uint8Array && body.length <= INLINE_BODY_BYTES_MAX;
+    const inline = isInline(this.#body) ? this.#body : undefined;
     const meta: OpenMeta = {
       from: this.#deps.from,
       link: this.#deps.peers.link,
       credit: WINDOW_BYTES,
-      more: body !== undefined && !inline,
+      more: inline === undefined && (this.#body !== null || this.#source !== null),
       head: this.#request.head,
     };
-    const frame = encodeFrame(FRAME.open, 0, JSON.stringify(meta), inline ? body : undefined);
+    const frame = encodeFrame(FRAME.open, 0, JSON.stringify(meta), inline);
     if (frame.length > MESSAGE_BYTES_MAX) return this.#fail(headTooLarge(), false);
     this.#sent = true;
     this.#offeredAt = performance.now();
@@ -271,16 +272,17 @@ export class OutgoingCall {
       this.#peerLink = meta.link ?? 0;
       this.#deps.peers.heard(meta.at);
     }
+    if (isInline(this.#body)) this.#body = null; // it came with the head
     if (kind !== FRAME.grant || meta.bytes === undefined) return;
     this.#upload ??= this.#beginUpload();
     this.#upload.grant(meta.bytes);
   }
 
   #beginUpload(): ByteSender {
-    const { body } = this.#request;
     const upload = new ByteSender(0, (bytes) => this.#toPeer(bytes));
     if (this.#source) this.#source.sendTo(upload);
-    else upload.end('', body as Uint8Array);
+    else upload.end('', this.#body ?? undefined);
+    this.#body = null;
     return upload;
   }
 
@@ -319,6 +321,7 @@ export class OutgoingCall {
 
   #finish(): void {
     this.#done = true;
+    this.#body = null;
     clearTimeout(this.#again);
     this.#upload?.stop();
     this.#source?.stop();
@@ -338,6 +341,11 @@ export class OutgoingCall {
   #toPeer(frame: Buffer): void {
     if (this.#peer !== null) this.#deps.publisher.publish(frameSubject(this.#peer, this.#name), frame);
   }
+}
+
+/** Whether the body travels with the head. */
+function isInline(body: Uint8Array | null): body is Uint8Array {
+  return body !== null && body.length <= INLINE_BODY_BYTES_MAX;
 }
 
 /** JSON may be several times larger than what it was read from: six bytes for a control character. */

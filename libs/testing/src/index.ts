@@ -3,6 +3,7 @@ export { docker } from './docker.ts';
 export { type EventLog, openEventLog } from './event-log.ts';
 export { FakeClock } from './fake-clock.ts';
 export { onFullDisk } from './full-disk.ts';
+export { isFree } from './is-free.ts';
 export { killedWithParent } from './killed-with-parent.ts';
 export { mongo, startMongo } from './mongo.ts';
 export { startNats } from './nats.ts';

@@ -1,7 +1,6 @@
 // Files of a computer through its agent: real nats-server and Docker engine.
 import { randomUUID } from 'node:crypto';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { isFree } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Computer } from './lifecycle/computer.ts';
 import { read, remove } from './lifecycle/use-run.ts';
@@ -31,8 +30,6 @@ async function createComputer() {
 }
 
 test('memory of a read is freed when it ends, while the computer runs on', async () => {
-  setFlagsFromString('--expose-gc');
-  const collectGarbage = runInNewContext('gc') as () => void;
   const computer = await createComputer();
   /** A read as the operation does it: `work` refers to the call. */
   async function readOnce(): Promise<WeakRef<object>> {
@@ -41,12 +38,7 @@ test('memory of a read is freed when it ends, while the computer runs on', async
     return new WeakRef(call);
   }
   const call = await readOnce();
-  await expect
-    .poll(() => {
-      collectGarbage();
-      return call.deref() === undefined; // not the object, which would be kept until the next attempt
-    })
-    .toBe(true);
+  await expect.poll(() => isFree(call)).toBe(true);
   expect(computer.record.state).toBe('running');
 });
 

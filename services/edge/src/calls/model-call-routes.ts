@@ -21,7 +21,6 @@ import {
   textCompletion,
   textCompletionChunk,
 } from '@switchyard/contracts';
-import { LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { CHECKED_BODIES, type CheckedBodyName } from '../http/checked-bodies.ts';
@@ -189,9 +188,8 @@ async function startCall(
 ): Promise<void> {
   const parsed = (await relay.bodies.check(body, request)) as ModelBody;
   if (parsed.stream) await request.idempotent?.beginStream();
-  const bytes = request.body as Buffer;
-  const common = await beginModelCall(relay, key, request, parsed, bytes.length);
-  request.body = undefined; // from here on the relay owns the body, and releases it before the answer
+  const { length } = request.body as Buffer;
+  const common = await beginModelCall(relay, key, request, parsed, length);
   const head: ModelCallHead = {
     ...common,
     ...(dialect ? { dialect } : {}),
@@ -199,9 +197,7 @@ async function startCall(
     stream: parsed.stream === true,
     include_usage: parsed.stream_options?.include_usage === true,
   };
-  const held = request.heldBody;
-  const handed = held && bytes.length > LARGE_BODY_BYTES_MIN ? handOver(bytes, held) : bytes;
-  relayCall(relay, { subject: modelCallSubject(type), head, body: handed }, request, reply);
+  relayCall(relay, { subject: modelCallSubject(type), head, body: handOver(request) }, request, reply);
 }
 
 function betasOf({ headers }: FastifyRequest): Pick<ModelCallHead, 'anthropic_beta'> {

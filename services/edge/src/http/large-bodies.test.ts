@@ -1,10 +1,18 @@
-// Slow uploads over real sockets use up their own org's share of memory, and no other org's.
+// Slow uploads over real sockets use up their own org's share of memory, and no other org's. A body in memory is free once
+// it is handed over, however long its call runs.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type IncomingCall, serve } from '@switchyard/bus';
-import { type ModelCallHead, modelCallSubject } from '@switchyard/contracts';
+import {
+  hostSubject,
+  type ModelCallHead,
+  modelCallSubject,
+  VIDEO_CREATE_SUBJECT,
+} from '@switchyard/contracts';
 import { ORG_SHARE_MAX } from '@switchyard/service';
+import { isFree } from '@switchyard/testing';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { addComputer } from '../__fixtures__/test-computer.ts';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 import { BodyChecker } from './body-checker.ts';
 import { BODY_PACE_MS } from './limits.ts';
@@ -16,11 +24,21 @@ let edge: TestEdge;
 const sockets: Socket[] = [];
 /** Orgs whose calls reached the router. */
 const called: string[] = [];
+/** Runs a command in a computer. */
+let execPath: string;
+/** Calls are answered after this. */
+let mayAnswer = Promise.resolve();
 
 beforeAll(async () => {
   edge = await startTestEdge();
   const router = await serve(edge.bus, { name: 'model-router', version: '0.0.1', description: 'of a test' });
   router.stream(modelCallSubject('language'), answer);
+  const videos = await serve(edge.bus, { name: 'video-worker', version: '0.0.1', description: 'of a test' });
+  videos.stream(VIDEO_CREATE_SUBJECT, answer);
+  const { id, host } = await addComputer(edge);
+  execPath = `/v1/computers/${id}/exec`;
+  const agent = await serve(edge.bus, { name: 'host', version: '0.0.1', description: 'of a test' });
+  agent.stream(hostSubject(host, 'exec'), answer);
 });
 afterEach(async () => {
   vi.restoreAllMocks();
@@ -34,6 +52,7 @@ async function answer(call: IncomingCall): Promise<void> {
   const { org } = call.head as ModelCallHead;
   called.push(org);
   const { length } = await call.readBody();
+  await mayAnswer;
   call.setHead({ status: 200, content_type: 'application/json' });
   call.end({ cost: '0' }, Buffer.from(JSON.stringify({ org, bytes: length })));
 }
@@ -58,13 +77,15 @@ async function gauge(name: string): Promise<number> {
   return Number(new RegExp(`^switchyard_large_bodies_${name} (\\d+)$`, 'm').exec(await edge.metrics())?.[1]);
 }
 
-const largeBody = () =>
-  JSON.stringify({ model: 'acme/a', messages: [{ role: 'user', content: 'x'.repeat(20 * MIB) }] });
+const chatOf = (bytes: number) =>
+  JSON.stringify({ model: 'acme/a', messages: [{ role: 'user', content: 'x'.repeat(bytes) }] });
+const largeBody = () => chatOf(20 * MIB);
 
-function chat(key: string, body: string): Promise<Response> {
+function post(key: string, path: string, body: string): Promise<Response> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-  return fetch(`${edge.url}/v1/chat/completions`, { method: 'POST', headers, body });
+  return fetch(edge.url + path, { method: 'POST', headers, body });
 }
+const chat = (key: string, body: string) => post(key, '/v1/chat/completions', body);
 
 test('one org’s slow uploads hold only its own share: another org’s 20 MiB body is served at once', async () => {
   const slow = await edge.addKey(undefined, { org: 'org_slow' });
@@ -115,4 +136,37 @@ test('an upload that trickles loses its place, and gets 408 body_timeout', async
   edge.clock.advance(BODY_PACE_MS);
   edge.clock.advance(BODY_PACE_MS);
   expect(String((await refusal)[0])).toMatch(/^HTTP\/1\.1 408 [\s\S]*body_timeout/);
+});
+
+const FIRST_FRAME = `data:image/png;base64,${'A'.repeat(5 * MIB)}`;
+
+test.each([
+  ['a chat of 300 KiB', '/v1/chat/completions', chatOf(300 * KIB)],
+  ['a chat of 900 KiB', '/v1/chat/completions', chatOf(900 * KIB)],
+  ['a chat of 5 MiB', '/v1/chat/completions', chatOf(5 * MIB)],
+  [
+    'a video of 5 MiB',
+    '/v1/videos/generations',
+    JSON.stringify({ model: 'acme/film', prompt: 'a cat', duration: 4, image: FIRST_FRAME }),
+  ],
+  ['a command of 2 MiB', 'exec', JSON.stringify({ command: 'true', env: { A: 'x'.repeat(2 * MIB) } })],
+])('the memory of the body of %s is free while its call runs on', async (_what, path, body) => {
+  const { check } = BodyChecker.prototype;
+  const checked = Promise.withResolvers<WeakRef<object>>();
+  vi.spyOn(BodyChecker.prototype, 'check').mockImplementationOnce(async function (
+    this: BodyChecker,
+    name,
+    request,
+  ) {
+    const members = await check.call(this, name, request);
+    checked.resolve(new WeakRef((request.body as Buffer).buffer));
+    return members;
+  });
+  const answered = Promise.withResolvers<void>();
+  mayAnswer = answered.promise;
+  const response = post(await edge.addKey(), path === 'exec' ? execPath : path, body);
+  const memory = await checked.promise;
+  await expect.poll(() => isFree(memory)).toBe(true);
+  answered.resolve();
+  await (await response).arrayBuffer();
 });

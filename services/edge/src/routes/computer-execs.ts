@@ -69,6 +69,7 @@ function execRoute(deps: ComputerExecRoutesDeps): Route {
       const gone = clientGone(request, reply);
       const body = await bodies.check('exec', request);
       if (body.stream) await request.idempotent?.beginStream();
+      request.body = undefined; // a command may run for hours
       request.heldBody?.release();
       await whileKeyHolds(open, apiKey, gone, async ({ org }, signal) => {
         const host = await beforeWork(request.idempotent, findHost(org, id));

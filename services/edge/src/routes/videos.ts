@@ -16,7 +16,7 @@ import {
   videoView,
 } from '@switchyard/contracts';
 import { formatDollars, parseDollars } from '@switchyard/money';
-import { type Clock, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
+import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type OpenRelays, orgSuspended } from '../auth/open-relays.ts';
@@ -181,12 +181,10 @@ async function startVideo(
   request.subject = { type: 'video', model: null, computer: null };
   const gone = clientGone(request, reply);
   const asked = await deps.bodies.check('video', request);
-  const bytes = request.body as Buffer;
-  const begun = beginModelCall(deps, key, request, asked, bytes.length);
+  const { length } = request.body as Buffer;
+  const begun = beginModelCall(deps, key, request, asked, length);
   const head: CreateVideoHead = await beforeWork(request.idempotent, begun);
-  const held = request.heldBody;
-  const body = held && bytes.length > LARGE_BODY_BYTES_MIN ? handOver(bytes, held) : bytes;
-  const call = { subject: VIDEO_CREATE_SUBJECT, head, body };
+  const call = { subject: VIDEO_CREATE_SUBJECT, head, body: handOver(request) };
   const answer = await requestWhole(deps.bus, call, { signal: gone, timeoutMs: CREATE_TIMEOUT_MS });
   const view = videoView.parse(JSON.parse(answer.toString('utf8')));
   const cost = formatDollars(parseDollars(view.usage.cost));

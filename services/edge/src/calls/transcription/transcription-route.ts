@@ -14,7 +14,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Route, rawRoute } from '../../http/route.ts';
 import type { AdmissionQueue } from '../../overload/admission-queue.ts';
 import { beginModelCall } from '../begin-model-call.ts';
-import { handOver } from '../hand-over.ts';
+import { inPieces } from '../hand-over.ts';
 import { MODEL_ERRORS } from '../model-call-routes.ts';
 import { type CallRelay, relayCall } from '../relay-call.ts';
 import { readTranscription, TRANSCRIPTION_BODY_BYTES_MAX } from './read-transcription.ts';
@@ -74,6 +74,6 @@ async function transcribe(
   });
   const common = await beginModelCall(deps, key, request, { model, models }, audio.length);
   const head: ModelCallHead = { ...common, stream: false, include_usage: false, params };
-  const body = handOver(audio, request.heldBody);
+  const body = inPieces(audio, request.heldBody);
   relayCall(deps, { subject: modelCallSubject(TYPE), head, body }, request, reply);
 }

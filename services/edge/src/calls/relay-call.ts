@@ -178,7 +178,10 @@ class Relay implements ReplySink, Revocable {
     const { raw } = this.#reply;
     if (!this.#ended && this.#contentType.startsWith('text/event-stream'))
       raw.end(errorShapeOf(this.#head.dialect).streamEnd(error, this.#head.request_id));
-    else raw.destroy();
+    else {
+      if (!this.#ended) this.#request.idempotent?.cutOff();
+      raw.destroy();
+    }
   }
 
   #settle(): void {

@@ -6,7 +6,7 @@ import { ServiceError } from '@switchyard/contracts';
 import { type ByteBudget, type Clock, type HeldBytes, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import type { ArrivingBodies } from './arriving-bodies.ts';
 import { BODY_MS_MAX, BODY_PACE_BYTES_MIN, BODY_PACE_MS } from './limits.ts';
-import { declaredBytes } from './streamed-body.ts';
+import { declaredBytes, incompleteBody } from './streamed-body.ts';
 
 /** Shared by all bodies of this process. */
 export interface IntakeDeps {
@@ -68,7 +68,7 @@ export class BodyIntake implements HeldBytes {
 
   /** The bytes are no longer held, nor waited for. Idempotent. */
   release(): void {
-    this.#over.abort(cut());
+    this.#over.abort(incompleteBody());
     this.#held?.release();
   }
 
@@ -76,7 +76,7 @@ export class BodyIntake implements HeldBytes {
   async #hold(bodyBytes: number): Promise<void> {
     const { budget, org, memoryFor } = this.#options;
     const { signal } = this.#over;
-    const leave = () => this.#over.abort(cut());
+    const leave = () => this.#over.abort(incompleteBody());
     if (this.#raw.destroyed) leave();
     this.#raw.once('close', leave);
     try {
@@ -128,7 +128,7 @@ export class BodyIntake implements HeldBytes {
         return take(piece);
       };
       const onEnd = () => settle(() => resolve(bytes));
-      const onCut = (cause?: Error) => fail(cut(cause));
+      const onCut = (cause?: Error) => fail(incompleteBody(cause));
       let stopWatch = watch();
       if (raw.destroyed && !raw.readableEnded) return onCut();
       raw.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut);
@@ -169,10 +169,6 @@ export class BodyIntake implements HeldBytes {
   #tooLarge(): ServiceError {
     return new ServiceError('body_too_large', this.#options.limit);
   }
-}
-
-function cut(cause?: Error): ServiceError {
-  return new ServiceError('invalid_request', 'The body is incomplete. Send the whole body.', { cause });
 }
 
 function tooSlow(): ServiceError {

@@ -56,8 +56,12 @@ async function inTime<T>(step: Promise<T>, clock: Clock): Promise<T> {
     return await Promise.race([step, late.promise]);
   } catch (cause) {
     if (cause instanceof ServiceError) throw cause;
-    throw new ServiceError('invalid_request', 'The body is incomplete. Send the whole body.', { cause });
+    throw incompleteBody(cause);
   } finally {
     stopClock();
   }
+}
+
+export function incompleteBody(cause?: unknown): ServiceError {
+  return new ServiceError('invalid_request', 'The body is incomplete. Send the whole body.', { cause });
 }

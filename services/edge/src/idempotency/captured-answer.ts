@@ -17,8 +17,6 @@ interface AnswerKeeper {
   write(piece: Buffer): boolean;
   /** Runs before the answer ends; must not throw. */
   end(head: CapturedHead): Promise<void>;
-  /** The edge gave up the answer; `end` may still follow. */
-  onDestroy(): void;
 }
 
 type Callback = (error?: Error | null) => void;
@@ -26,7 +24,7 @@ type Chunk = Uint8Array | string;
 
 /** Begins to capture. Returns a function that tells whether the answer has ended. */
 export function captureAnswer(raw: ServerResponse, keeper: AnswerKeeper): () => boolean {
-  const { writeHead, write, end, destroy } = raw;
+  const { writeHead, write, end } = raw;
   let headers: OutgoingHttpHeaders = {};
   let ended = false;
   let isStream = false;
@@ -56,10 +54,6 @@ export function captureAnswer(raw: ServerResponse, keeper: AnswerKeeper): () => 
       else Reflect.apply(end, raw, [chunk, callback]);
     });
     return raw;
-  };
-  raw.destroy = (error?: Error) => {
-    keeper.onDestroy();
-    return Reflect.apply(destroy, raw, [error]);
   };
   return () => ended;
 }

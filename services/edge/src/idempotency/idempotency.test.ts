@@ -579,6 +579,20 @@ test('a request whose answer was cut off is not run again: its outcome is unknow
   expect(calls).toHaveLength(1);
 });
 
+test('what was stored of an answer that was cut off is removed', async () => {
+  const stored = async () => (await first.bus.jsm.streams.info('OBJ_idempotency')).state.messages;
+  const before = await stored();
+  answer = async (call) => {
+    call.setHead({ status: 200, content_type: 'audio/mpeg', cost: '0.01' });
+    call.write(Buffer.alloc(400 * 1024, 's'));
+    await expect.poll(stored).toBeGreaterThan(before);
+    throw new ServiceError('upstream_error', 'and then nothing');
+  };
+  const body = { model: 'acme/voice', input: 'Hello!', voice: 'alloy' };
+  await expect(post(randomUUID(), { path: '/v1/audio/speech', body })).rejects.toThrow();
+  await expect.poll(stored).toBe(before);
+});
+
 /** Suspends the org when `begun` resolves, and restores it when the request has ended. */
 async function suspendDuring(begun: Promise<void>, asked: ReturnType<typeof post>) {
   const suspend = (suspended_at: string | null) =>

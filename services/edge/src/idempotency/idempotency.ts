@@ -17,6 +17,7 @@ import type { FastifyReply, FastifyRequest, onRequestHookHandler, RouteShorthand
 import { requireModels } from '../auth/spending.ts';
 import { clientDisconnected } from '../http/request-over.ts';
 import { callerOf, type RouteDescription } from '../http/route.ts';
+import { incompleteBody } from '../http/streamed-body.ts';
 import { type CapturedHead, captureAnswer, isEventStream } from './captured-answer.ts';
 import type { Answered, KeptRequests, Reservation } from './kept-requests.ts';
 import { digestOf, type RequestDigest } from './request-digest.ts';
@@ -36,6 +37,7 @@ interface BegunRun {
    * @throws ServiceError `service_unavailable` when the client has left: no work begins, and the key is free
    */
   beginStream(): Promise<void>;
+  cutOff(): void;
 }
 
 /** A request with the header, from its arrival on. */
@@ -74,6 +76,11 @@ class IdempotentRun {
   /** Begun work ended without a result, for example with its API key: a repeat must not run it again. */
   interrupted(): void {
     this.wasInterrupted = true;
+  }
+
+  /** The edge gives up an answer that it has begun to send: it is not kept, and a repeat must not run the work again. */
+  cutOff(): void {
+    this.begun?.cutOff();
   }
 
   /** Calls `run` when the answer is stored, before it ends. Not called for an answer that is not kept. */
@@ -193,13 +200,16 @@ export class Idempotency {
         }
         over.resolve();
       },
-      onDestroy: over.resolve,
     });
     const beginStream = async () => {
       if (reply.raw.destroyed) throw clientDisconnected();
       await this.#kept.markStreaming(reservation);
     };
-    run.begun = { hasEnded, ended: over.promise, beginStream };
+    const cutOff = () => {
+      body.discard();
+      over.resolve();
+    };
+    run.begun = { hasEnded, ended: over.promise, beginStream, cutOff };
     reply.raw.once('close', () => {
       if (run.streams) over.resolve(); // its client disconnected, and no end follows
     });
@@ -288,8 +298,7 @@ function wholeDigest({ raw }: FastifyRequest, { digest }: IdempotentRun): Promis
   return new Promise((resolve, reject) => {
     digest.done.then(resolve, reject);
     raw.once('close', () => {
-      if (!digest.complete)
-        reject(new ServiceError('invalid_request', 'The body is incomplete. Send the whole body.'));
+      if (!digest.complete) reject(incompleteBody());
     });
   });
 }

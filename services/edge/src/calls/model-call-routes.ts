@@ -25,6 +25,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { CHECKED_BODIES, type CheckedBodyName } from '../http/checked-bodies.ts';
 import { type Route, rawRoute } from '../http/route.ts';
+import { takeTokens } from '../rate-limits/limit-hooks.ts';
 import { type AskedModels, beginModelCall } from './begin-model-call.ts';
 import { countTokensRoute } from './count-tokens-route.ts';
 import { handOver } from './hand-over.ts';
@@ -59,6 +60,9 @@ interface ModelEndpoint {
 interface ModelBody extends AskedModels {
   stream?: boolean | null | undefined;
   stream_options?: { include_usage?: boolean | null | undefined } | null | undefined;
+  max_tokens?: number | null | undefined;
+  max_completion_tokens?: number | null | undefined;
+  max_output_tokens?: number | null | undefined;
 }
 
 const ENDPOINTS: ModelEndpoint[] = [
@@ -187,6 +191,7 @@ async function startCall(
   key: KeyRecord,
 ): Promise<void> {
   const parsed = (await relay.bodies.check(body, request)) as ModelBody;
+  await takeTokens(request, reply, outputTokensAsked(parsed));
   if (parsed.stream) await request.idempotent?.beginStream();
   const { length } = request.body as Buffer;
   const common = await beginModelCall(relay, key, request, parsed, length);
@@ -198,6 +203,10 @@ async function startCall(
     include_usage: parsed.stream_options?.include_usage === true,
   };
   relayCall(relay, { subject: modelCallSubject(type), head, body: handOver(request) }, request, reply);
+}
+
+function outputTokensAsked({ max_tokens, max_completion_tokens, max_output_tokens }: ModelBody): number {
+  return Math.max(max_tokens ?? 0, max_completion_tokens ?? 0, max_output_tokens ?? 0);
 }
 
 function betasOf({ headers }: FastifyRequest): Pick<ModelCallHead, 'anthropic_beta'> {

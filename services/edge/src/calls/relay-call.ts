@@ -109,7 +109,7 @@ class Relay implements ReplySink, Revocable {
         ...this.#headers(),
         ...(this.#cost === null ? {} : { 'x-service-cost': this.#cost }),
         ...(this.#contentLength === null
-          ? { 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
+          ? { 'x-accel-buffering': 'no' }
           : { 'content-length': this.#contentLength }),
       });
     }

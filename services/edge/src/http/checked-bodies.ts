@@ -20,10 +20,10 @@ const MODELS = ['model', 'models'] as const;
 const STREAMED = [...MODELS, 'stream', 'stream_options'] as const;
 
 export const CHECKED_BODIES = {
-  chat: { schema: chatCompletionRequest, members: STREAMED },
-  responses: { schema: responsesRequest, members: STREAMED },
-  completions: { schema: completionRequest, members: STREAMED },
-  messages: { schema: messagesRequest, members: [...MODELS, 'stream'] },
+  chat: { schema: chatCompletionRequest, members: [...STREAMED, 'max_tokens', 'max_completion_tokens'] },
+  responses: { schema: responsesRequest, members: [...STREAMED, 'max_output_tokens'] },
+  completions: { schema: completionRequest, members: [...STREAMED, 'max_tokens'] },
+  messages: { schema: messagesRequest, members: [...MODELS, 'stream', 'max_tokens'] },
   count_tokens: { schema: countTokensRequest, members: MODELS },
   embedding: { schema: embeddingsRequest, members: MODELS },
   image: { schema: imagesRequest, members: MODELS },

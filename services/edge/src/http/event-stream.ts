@@ -28,7 +28,6 @@ export class EventStream<E extends ServerEvent> {
     reply.hijack();
     raw.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache',
       'x-accel-buffering': 'no',
       'x-request-id': request.id,
     });

@@ -1,5 +1,5 @@
-// Requests with tags. A client that has a file already gets 304 without its bytes, from the store of files and from a
-// computer alike. A condition of a write reaches the computer.
+// Caches. A client that has a file already gets 304 without its bytes, from the store of files and from a computer alike.
+// A condition of a write reaches the computer. No other cache may store an answer to a key.
 import { serve } from '@switchyard/bus';
 import {
   FILE_CONTENT_SUBJECT,
@@ -39,13 +39,16 @@ let edge: TestEdge;
 let authorization: string;
 /** What the computer is asked to write. */
 let written: HostFileWriteHead;
-let paths: Record<'file' | 'computer', string>;
+let paths: Record<'file' | 'computer' | 'folder' | 'events', string>;
 
 beforeAll(async () => {
   edge = await startTestEdge();
   authorization = `Bearer ${await edge.addKey()}`;
   const { id, host } = await addComputer(edge);
-  paths = { file: '/v1/files/file_x/content', computer: `/v1/computers/${id}/files?path=a` };
+  paths = {
+    ...{ file: '/v1/files/file_x/content', computer: `/v1/computers/${id}/files?path=a` },
+    ...{ folder: `/v1/computers/${id}/files?path=folder`, events: '/v1/events' },
+  };
   const service = await serve(edge.bus, { name: 'control', version: '0.0.1', description: 'of a test' });
   service.stream(hostSubject(host, 'file-write'), (call) => {
     written = call.head as HostFileWriteHead;
@@ -57,7 +60,7 @@ beforeAll(async () => {
     [hostSubject(host, 'file-read'), IN_COMPUTER],
   ] as const)
     service.stream(subject, (call) => {
-      call.setHead(head);
+      call.setHead((call.head as { path?: string }).path === 'folder' ? { kind: 'folder' } : head);
       call.end(null, Buffer.from('hi'));
     });
 });
@@ -78,6 +81,17 @@ test.each([
     expect([answered.status, answered.headers.get('etag')]).toEqual([status, `"${SHA256}"`]);
     expect(await answered.text()).toBe(status === 200 && method === 'GET' ? 'hi' : '');
   }
+});
+
+test.each([
+  ['file', 'private'],
+  ['computer', 'private, no-cache'],
+  ['folder', 'no-store'],
+  ['events', 'no-store'],
+] as const)('the answer of a %s is %s', async (kind, caching) => {
+  const answered = await fetch(edge.url + paths[kind], { headers: { authorization } });
+  expect([answered.status, answered.headers.get('cache-control')]).toEqual([200, caching]);
+  await answered.body?.cancel();
 });
 
 test('If-Match and If-None-Match of a write reach the computer, which may refuse with 412', async () => {

@@ -1,6 +1,6 @@
 // Registers the routes of the table: paths, guard, idempotency, and who reads the body.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { ID_PATTERN, type KeyRecord, ServiceError } from '@switchyard/contracts';
+import { ID_PATTERN, ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { requirePermission } from '../auth/authenticate.ts';
@@ -14,6 +14,7 @@ import { SMALL_BODY_BYTES_MAX } from './limits.ts';
 import { check, parseBody } from './read-body.ts';
 import { clientGone } from './request-over.ts';
 import { isModelCall, type JsonRoute, permissionsOf, type Route, takesIdempotencyKey } from './route.ts';
+import { sendJson } from './send-json.ts';
 import { streamedBody } from './streamed-body.ts';
 
 export interface RegisterRoutesDeps {
@@ -68,7 +69,6 @@ function registerRoute(scope: FastifyInstance, route: Route, deps: RegisterRoute
   const guards = guardsOf(route, deps);
   const begin = beginOf(route, deps);
   const waits = waitsOf(route, deps);
-  const limits = limitHooks(route, deps.rateLimits);
   const { onRequest: taken, ...hooks } = takesIdempotencyKey(route)
     ? deps.idempotency.hooksFor(route)
     : { onRequest: null };
@@ -85,9 +85,9 @@ function registerRoute(scope: FastifyInstance, route: Route, deps: RegisterRoute
         begin,
         ...guards.onRequest,
         ...waits.onRequest,
-        ...limits.onRequest,
+        ...limitHooks(route, deps.rateLimits),
       ],
-      preHandler: [...guards.preHandler, ...waits.preHandler, ...limits.preHandler],
+      preHandler: [...guards.preHandler, ...waits.preHandler],
       handler:
         route.kind === 'json'
           ? (request, reply) => answerJson(route, request, reply)
@@ -98,7 +98,12 @@ function registerRoute(scope: FastifyInstance, route: Route, deps: RegisterRoute
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void;
 
 /** `preHandler` runs when a JSON body has arrived. */
-type Hooks = ReturnType<typeof limitHooks>;
+interface Hooks<H> {
+  readonly onRequest: H[];
+  readonly preHandler: H[];
+}
+
+type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 function beginOf({ computerParam, untouchedBody }: Route, { clock }: RegisterRoutesDeps): Hook {
   return (request, _reply, done) => {
@@ -120,7 +125,7 @@ function acceptApiKeyHeader(headers: IncomingHttpHeaders): void {
 }
 
 /** A JSON body may take minutes to arrive, and the key may be revoked meanwhile: such a request is checked again. */
-function guardsOf(route: Route, { authenticate, booking }: RegisterRoutesDeps): Hooks {
+function guardsOf(route: Route, { authenticate, booking }: RegisterRoutesDeps): Hooks<Guard> {
   if (route.permission === 'public') return { onRequest: [], preHandler: [] };
   const guard = guardOf(route, { authenticate, booking });
   return { onRequest: [guard], preHandler: route.request?.body ? [guard] : [] };
@@ -130,29 +135,21 @@ function guardsOf(route: Route, { authenticate, booking }: RegisterRoutesDeps): 
 function guardOf(
   route: Route,
   { authenticate, booking }: Pick<RegisterRoutesDeps, 'authenticate' | 'booking'>,
-): Hook {
+): Guard {
   const needed = permissionsOf(route);
-  return (request, reply, done) => {
+  return async (request, reply) => {
     reply.header('cache-control', 'no-store'); // for caches on the way, which may not know that a cookie is a credential
-    const admit = (key: KeyRecord) => {
+    // Also for an answer that its route writes itself, but not for that of a server in a computer.
+    if (!route.untouchedBody) reply.raw.setHeader('cache-control', 'no-store');
+    try {
+      const key = await authenticate(request.headers);
       request.apiKey = key;
       if (route.charges) request.caller ??= callerContextOf(request.headers, key);
       for (const permission of needed) requirePermission(key, permission);
       if (route.charges) booking.check();
-    };
-    const refuse = (error: Error) => {
-      request.idempotent?.forget(); // no work has begun
-      done(error);
-    };
-    try {
-      const found = authenticate(request.headers);
-      if (!(found instanceof Promise)) {
-        admit(found);
-        return done();
-      }
-      found.then(admit).then(() => done(), refuse);
     } catch (error) {
-      refuse(error as Error);
+      request.idempotent?.forget(); // no work has begun
+      throw error;
     }
   };
 }
@@ -161,7 +158,7 @@ function guardOf(
  * Lets a request with a key begin when it is its org's turn. A model call takes a place among the open calls when its
  * JSON body has arrived, so that slow bodies hold none. A route that reads a form itself does so later, with `openCall`.
  */
-function waitsOf(route: Route, { queue }: RegisterRoutesDeps): Hooks {
+function waitsOf(route: Route, { queue }: RegisterRoutesDeps): Hooks<Hook> {
   if (route.permission === 'public') return { onRequest: [], preHandler: [] };
   const begin: Hook = (request, _reply, done) => queue.begin(request, done);
   if (!isModelCall(route) || route.request?.form) return { onRequest: [begin], preHandler: [] };
@@ -189,7 +186,7 @@ async function answerJson(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { request: schemas = {}, response } = route;
+  const { request: schemas = {} } = route;
   const input = {
     key: request.apiKey,
     requestId: request.id,
@@ -199,12 +196,8 @@ async function answerJson(
     query: schemas.query ? check(schemas.query, request.query) : undefined,
     body: schemas.body ? parseBody(schemas.body, request.body) : undefined,
   };
-  const answer = await route.handle(input as never);
-  return reply
-    .code(response.status)
-    .header('content-type', response.contentType ?? 'application/json; charset=utf-8')
-    .header('x-request-id', request.id)
-    .send(typeof answer === 'string' ? answer : JSON.stringify(answer));
+  sendJson(reply, await route.handle(input as never), route.response.status);
+  return reply;
 }
 
 function computerOf(request: FastifyRequest, param: string): FastifyRequest['subject'] {

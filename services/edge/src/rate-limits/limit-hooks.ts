@@ -1,5 +1,5 @@
 // Holds every request with a key to the limits of its key and org. The hooks are derived from the declaration of a
-// route, so a new endpoint is limited without a line of its own.
+// route, so a new endpoint is limited without a line of its own. The tokens of a call are known when its body is parsed.
 import { estimateInputTokens } from '@switchyard/spending';
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { whenOver } from '../http/request-over.ts';
@@ -20,29 +20,10 @@ export interface LimitHooksDeps extends AdmissionDeps {
 
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void;
 
-/** `onRequest` runs after the guard; `preHandler` runs when the body has arrived. */
-interface LimitHooks {
-  readonly onRequest: Hook[];
-  readonly preHandler: Hook[];
-}
-
-/** The most output that a call asks for, in the makers' and dialects' names. A quote in a text is escaped. */
-const OUTPUT_TOKENS_ASKED = /^"max_(?:completion_|output_)?tokens"\s*:\s*(\d{1,9})\b/;
-const OUTPUT_TOKENS_BEGIN = '"max_';
-/** Characters that hold the longest name with its number and some blanks. */
-const OUTPUT_TOKENS_LENGTH = 64;
-
-/** Matches that are tried in one body; only a body made to keep the edge busy has more. */
-const OUTPUT_TOKENS_LOOKS_MAX = 100;
-
-/** Requests without a key, and requests for servers in computers, have no limits. */
-export function limitHooks(route: RouteDescription, deps: LimitHooksDeps): LimitHooks {
-  if (route.permission === 'public' || route.untouchedBody) return { onRequest: [], preHandler: [] };
-  const concurrent = concurrentKind(route);
-  return {
-    onRequest: [admitRequest(deps, concurrent)],
-    preHandler: concurrent === 'concurrent_calls' && route.request?.body ? [admitTokens] : [],
-  };
+/** Hooks that run after the guard. Requests without a key, and requests for servers in computers, have no limits. */
+export function limitHooks(route: RouteDescription, deps: LimitHooksDeps): Hook[] {
+  if (route.permission === 'public' || route.untouchedBody) return [];
+  return [admitRequest(deps, concurrentKind(route))];
 }
 
 function concurrentKind(route: RouteDescription): ConcurrentKind | null {
@@ -64,11 +45,18 @@ function admitRequest(deps: LimitHooksDeps, concurrent: ConcurrentKind | null): 
   };
 }
 
-function admitTokens(request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void {
-  const { admission, body } = request;
-  if (!admission?.countsTokens || !Buffer.isBuffer(body)) return done();
-  const estimate = estimateInputTokens(body) + outputTokensAsked(body);
-  say(reply, admission, admission.takeTokens(estimate)).then(() => done(), done);
+/**
+ * Takes the tokens that a model call may use.
+ * @param outputTokens the most output that the call asks for
+ * @throws ServiceError `rate_limited`
+ */
+export async function takeTokens(
+  { admission, body }: FastifyRequest,
+  reply: FastifyReply,
+  outputTokens: number,
+): Promise<void> {
+  if (!admission?.countsTokens) return;
+  await say(reply, admission, admission.takeTokens(estimateInputTokens(body as Buffer) + outputTokens));
 }
 
 /** Sets the limit headers once `decided` settles, whatever writes the answer. */
@@ -79,20 +67,4 @@ async function say(reply: FastifyReply, admission: Admission, decided: Promise<v
     if (!reply.raw.headersSent)
       for (const [name, value] of Object.entries(admission.headers())) reply.raw.setHeader(name, value);
   }
-}
-
-/** Reads the number without parsing the body; the last one counts, as in JSON. 0: none was found. */
-export function outputTokensAsked(body: Buffer): number {
-  let at = body.length;
-  for (let looks = 0; looks < OUTPUT_TOKENS_LOOKS_MAX && at > 0; looks += 1) {
-    at = body.lastIndexOf(OUTPUT_TOKENS_BEGIN, at - 1);
-    if (at < 0) return 0;
-    const found = OUTPUT_TOKENS_ASKED.exec(body.toString('latin1', at, at + OUTPUT_TOKENS_LENGTH));
-    if (found && !isEscaped(body, at)) return Number(found[1]);
-  }
-  return 0;
-}
-
-function isEscaped(body: Buffer, at: number): boolean {
-  return at > 0 && body[at - 1] === '\\'.charCodeAt(0);
 }

@@ -188,7 +188,6 @@ async function startVideo(
   const answer = await requestWhole(deps.bus, call, { signal: gone, timeoutMs: CREATE_TIMEOUT_MS });
   const view = videoView.parse(JSON.parse(answer.toString('utf8')));
   const cost = formatDollars(parseDollars(view.usage.cost));
-  request.admission?.used(0); // a video has no tokens
   reply.headers(deps.receipts.stateCost(key.org, eventIds.videoCharge(view.id), cost));
   sendJson(reply, withUrl(deps, key.org, view, request), 202);
 }

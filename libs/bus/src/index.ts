@@ -30,7 +30,7 @@ export { type Lease, takeLease } from './lease.ts';
 export { Mirror, mirrorBucket, TICK_MS } from './mirror.ts';
 export { natsUrl, readNatsUrl, withCredentials } from './nats-url.ts';
 export { ObjectGone } from './object-errors.ts';
-export { type ByteRange, ObjectStore, ORPHAN_GRACE_MS, openObjectStore } from './object-store.ts';
+export { ObjectStore, ORPHAN_GRACE_MS, openObjectStore } from './object-store.ts';
 export { OBJECT_STORES } from './objects.ts';
 export {
   type Handlers,

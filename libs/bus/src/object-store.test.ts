@@ -29,9 +29,9 @@ async function* inPieces(bytes: Buffer, length: number) {
 }
 
 async function read(store: ObjectStore, id: string, range?: { start: number; end: number }): Promise<Buffer> {
-  const object = await store.get(id, range);
-  if (!object) throw new Error(`no ${id}`);
-  return Buffer.concat(await Array.fromAsync(object.body));
+  const content = await store.get(id, range);
+  if (!content) throw new Error(`no ${id}`);
+  return Buffer.concat(await Array.fromAsync(content));
 }
 
 async function storedMessages(store: string): Promise<number> {
@@ -86,10 +86,10 @@ describe('an object', () => {
     await files.put('file_slow', randomBytes(50 * CHUNK));
     const before = bus.nc.stats().inBytes;
     const object = await files.get('file_slow');
-    await object?.body.next();
+    await object?.next();
     await bus.nc.flush();
     expect(bus.nc.stats().inBytes - before).toBeLessThan(3 * CHUNK);
-    await object?.body.return();
+    await object?.return();
   });
 
   test('is read from the leader when the queried replica does not have it yet', async () => {
@@ -114,10 +114,10 @@ describe('an object', () => {
     const store = await createObjectStore(bus, 'deleted', 16 * 1024 * 1024, 0);
     await store.put('file_x', randomBytes(10 * CHUNK));
     const object = await store.get('file_x');
-    await object?.body.next();
+    await object?.next();
     await store.delete('file_x');
     await store.delete('file_x');
-    await expect(Array.fromAsync(object?.body ?? [])).rejects.toBeInstanceOf(ObjectGone);
+    await expect(Array.fromAsync(object ?? [])).rejects.toBeInstanceOf(ObjectGone);
     expect([await store.get('file_x'), await store.info('file_x')]).toEqual([null, null]);
     expect(await storedMessages('deleted')).toBe(0);
   });
@@ -148,8 +148,8 @@ describe('an object', () => {
       { expect: { streamName: 'OBJ_spoilt' } },
     );
     const object = await store.get(id);
-    expect((await object?.body.next())?.value).toHaveLength(CHUNK);
-    await expect(object?.body.next()).rejects.toThrow('digest');
+    expect((await object?.next())?.value).toHaveLength(CHUNK);
+    await expect(object?.next()).rejects.toThrow('digest');
   });
 });
 

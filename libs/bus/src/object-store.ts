@@ -10,6 +10,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { StoredMsg } from '@nats-io/jetstream';
 import { headers } from '@nats-io/nats-core';
 import { Objm } from '@nats-io/obj';
+import type { ContentPart } from '@switchyard/contracts';
 import { z } from 'zod';
 import type { Bus } from './bus.ts';
 import { isEntry } from './entry-headers.ts';
@@ -30,20 +31,12 @@ interface ObjectInfo {
   readonly storedAt: Date;
 }
 
-/** Bytes from `start` up to, and not including, `end`. */
-export interface ByteRange {
-  readonly start: number;
-  readonly end: number;
-}
-
-interface StoredObject {
-  /**
-   * The object's bytes, fetched on demand. Throws ObjectGone when the object is deleted during the read, ServiceError
-   * `service_unavailable` when the store is down. The last chunk of a whole object is delivered only if the digest
-   * matches.
-   */
-  readonly body: AsyncGenerator<Buffer, void, undefined>;
-}
+/**
+ * An object's bytes, fetched on demand. Throws ObjectGone when the object is deleted during the read, ServiceError
+ * `service_unavailable` when the store is down. The last chunk of a whole object is delivered only if the digest
+ * matches.
+ */
+type StoredBytes = AsyncGenerator<Buffer, void, undefined>;
 
 interface PutOptions {
   /** @throws ServiceError `body_too_large` as soon as the source yields more. */
@@ -139,8 +132,8 @@ export class ObjectStore {
     return entry && toInfo(entry);
   }
 
-  /** An object or a range of it; null when it does not exist. Bytes are fetched only when the body is read. */
-  async get(id: string, range?: ByteRange): Promise<StoredObject | null> {
+  /** An object or a range of it; null when it does not exist. Bytes are fetched only when they are read. */
+  async get(id: string, range?: ContentPart): Promise<StoredBytes | null> {
     const entry = await this.#entry(id);
     if (!entry) return null;
     const body = range ? this.#readRange(entry, range) : this.#readWhole(entry);
@@ -186,7 +179,7 @@ export class ObjectStore {
     });
   }
 
-  async *#readWhole(entry: ObjectEntry): AsyncGenerator<Buffer, void, undefined> {
+  async *#readWhole(entry: ObjectEntry): StoredBytes {
     const sha256 = createHash('sha256');
     let bytes = 0;
     let index = 0;
@@ -200,7 +193,7 @@ export class ObjectStore {
     }
   }
 
-  async *#readRange(entry: ObjectEntry, { start, end }: ByteRange): AsyncGenerator<Buffer, void, undefined> {
+  async *#readRange(entry: ObjectEntry, { start, end }: ContentPart): StoredBytes {
     let at = Math.floor(start / CHUNK_BYTES) * CHUNK_BYTES;
     if (start >= end) return;
     for await (const chunk of this.#readChunks(entry, at / CHUNK_BYTES)) {

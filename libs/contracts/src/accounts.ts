@@ -1,6 +1,7 @@
 // Accounts: how an org pays, what it may spend, its credits; and the holds that enforce limits.
 import { z } from 'zod';
 import { dollars } from './dollars.ts';
+import { nanos } from './events/define-event.ts';
 import { idOf } from './ids.ts';
 import { listOf } from './lists.ts';
 import { markup } from './markup.ts';
@@ -32,9 +33,6 @@ export const dollarAmount = amount;
 function plain(value: number): string {
   return String(value).includes('e') ? value.toFixed(20).replace(/0+$/, '') : String(value);
 }
-
-/** Integer nano-dollars as a decimal string. */
-const nanos = z.string().regex(/^-?\d{1,18}$/);
 
 /** What a key may spend in each day, week (from Monday) or month of UTC. */
 export const spendLimit = z.strictObject({

@@ -11,6 +11,7 @@ export type AskedRange = z.infer<typeof askedRange>;
 
 /** From `start` up to, and not including, `end`. */
 export const contentPart = z.object({ start: z.int().nonnegative(), end: z.int().nonnegative() });
+export type ContentPart = z.infer<typeof contentPart>;
 
 interface AskedPart {
   readonly range: AskedRange | null;
@@ -25,7 +26,7 @@ interface AskedPart {
 export function partOf(
   { bytes, etag }: { bytes: number; etag?: string },
   { range, if_range }: AskedPart,
-): z.infer<typeof contentPart> | null {
+): ContentPart | null {
   if (range === null || (if_range !== null && if_range !== etag)) return null;
   const start = 'suffix' in range ? Math.max(0, bytes - range.suffix) : range.first;
   const end = 'suffix' in range ? bytes : Math.min(bytes, (range.last ?? bytes - 1) + 1);

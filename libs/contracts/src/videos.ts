@@ -70,22 +70,6 @@ export const videosRequest = z
   });
 export type VideosRequest = z.infer<typeof videosRequest>;
 
-/** Fields of a request that the service reads; all others go to the maker as they are. */
-export const VIDEO_FIELDS: readonly string[] = [
-  'model',
-  'models',
-  'prompt',
-  'duration',
-  'resolution',
-  'aspect_ratio',
-  'generate_audio',
-  'image',
-  'seed',
-  'n',
-  'provider_options',
-  'callback_url',
-];
-
 function agree(resolution: string, ratio: string): boolean {
   const [width, height] = resolution.split('x').map(Number);
   const [across, down] = ratio.split(':').map(Number);

@@ -21,10 +21,7 @@ export const byteBudgetConfig = {
   SWITCHYARD_LARGE_BODIES_MB: z.coerce.number().int().min(128).max(65_536).default(128),
 } as const;
 
-export interface HeldBytes {
-  /** Releases the bytes; repeated calls have no effect. */
-  release(): void;
-}
+export type HeldBytes = Pick<HeldPlaces, 'release'>;
 
 interface ByteBudgetOptions {
   /** Size of the budget in bytes. */

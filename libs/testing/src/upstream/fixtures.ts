@@ -6,7 +6,6 @@ import structuredCompletion from './__fixtures__/chat-completion-structured.json
 import toolCompletion from './__fixtures__/chat-completion-tools.json' with { type: 'json' };
 import embeddings from './__fixtures__/embeddings.json' with { type: 'json' };
 import errors from './__fixtures__/errors.json' with { type: 'json' };
-import models from './__fixtures__/models.json' with { type: 'json' };
 import cachedUsage from './__fixtures__/usage-cached.json' with { type: 'json' };
 
 interface RecordedToolCall {
@@ -38,5 +37,4 @@ export const FIXTURES = {
   cachedUsage,
   embeddings,
   errors: errors as Readonly<Record<string, { error: { message: string } }>>,
-  models,
 } as const;

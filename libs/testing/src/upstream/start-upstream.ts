@@ -119,7 +119,6 @@ async function readRequest(incoming: IncomingMessage, response: ServerResponse):
 /** Sends a recorded answer, with the behaviour that the model's name asks for. */
 async function answer(request: UpstreamRequest, response: ServerResponse): Promise<void> {
   const { method, path, json, model, gone } = request;
-  if (method === 'GET' && path === '/v1/models') return sendJson(response, 200, FIXTURES.models);
   if (json === null) return sendFault(response, '400');
   const behaviour = behaviourOf(model);
   if (behaviour.latencyMs > 0) await wait(behaviour.latencyMs, undefined, { signal: gone });

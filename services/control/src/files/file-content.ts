@@ -1,6 +1,6 @@
 // Streams the bytes of a stored file as they are read.
-import { type ByteRange, ObjectGone } from '@switchyard/bus';
-import { type FileRecord, fileKey } from '@switchyard/contracts';
+import { ObjectGone } from '@switchyard/bus';
+import { type ContentPart, type FileRecord, fileKey } from '@switchyard/contracts';
 import { type FileOperations, fileNotFound } from './file-operations.ts';
 
 /**
@@ -10,12 +10,12 @@ import { type FileOperations, fileNotFound } from './file-operations.ts';
 export async function* fileContent(
   { contents }: Pick<FileOperations, 'contents'>,
   { org, id }: FileRecord,
-  range?: ByteRange,
+  range?: ContentPart,
 ): AsyncGenerator<Buffer, void, undefined> {
-  const object = await contents.get(fileKey(org, id), range);
-  if (!object) throw fileNotFound(id);
+  const content = await contents.get(fileKey(org, id), range);
+  if (!content) throw fileNotFound(id);
   try {
-    yield* object.body;
+    yield* content;
   } catch (error) {
     throw error instanceof ObjectGone ? fileNotFound(id) : error;
   }

@@ -1,7 +1,6 @@
 // Headers of a file's bytes. Callers and commands create content of any name and type, so a file is sent as a
 // download and never displayed: no browser runs it as a page of ours, and no name can end or extend a header.
-import type { ByteRange } from '@switchyard/bus';
-import type { FileObject } from '@switchyard/contracts';
+import type { ContentPart, FileObject } from '@switchyard/contracts';
 import { partHeaders } from '../http/byte-range.ts';
 
 interface Download {
@@ -11,7 +10,7 @@ interface Download {
   readonly bytes: number;
   readonly etag: string;
   /** The part that is sent; null: all. */
-  readonly part: ByteRange | null;
+  readonly part: ContentPart | null;
 }
 
 export function downloadHeaders({ name, mediaType, bytes, etag, part }: Download): Record<string, string> {
@@ -25,7 +24,7 @@ export function downloadHeaders({ name, mediaType, bytes, etag, part }: Download
 
 export function contentHeaders(
   file: FileObject,
-  part: ByteRange | null,
+  part: ContentPart | null,
   requestId: string,
 ): Record<string, string> {
   const { filename: name, media_type: mediaType, bytes } = file;

@@ -1,6 +1,7 @@
 // Sends a file's bytes to an HTTP client at the client's pace.
-import { request as ask, type Bus, type ByteRange, openReply } from '@switchyard/bus';
+import { request as ask, type Bus, openReply } from '@switchyard/bus';
 import {
+  type ContentPart,
   FILE_CONTENT_SUBJECT,
   type FileContentHead,
   type FileObject,
@@ -45,6 +46,6 @@ export async function sendContent(
   await sendBytes(reply, headOf(file, range, request.id), answer.body, signal);
 }
 
-function headOf(file: FileObject, range: ByteRange | null, requestId: string) {
+function headOf(file: FileObject, range: ContentPart | null, requestId: string) {
   return { status: range ? 206 : 200, headers: contentHeaders(file, range, requestId) };
 }

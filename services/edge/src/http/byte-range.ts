@@ -1,6 +1,5 @@
 // Content that is sent in parts: the header Range, in the one form that players and downloads use, and its answer.
-import type { ByteRange } from '@switchyard/bus';
-import type { AskedRange } from '@switchyard/contracts';
+import type { AskedRange, ContentPart } from '@switchyard/contracts';
 import type { FastifyRequest } from 'fastify';
 
 /** Returns null without a range, or for a form that may be answered with the whole. */
@@ -20,7 +19,7 @@ export function askedPart({ headers }: FastifyRequest) {
 export function partHeaders(
   mediaType: string,
   bytes: number,
-  part: ByteRange | null,
+  part: ContentPart | null,
 ): Record<string, string> {
   const { start, end } = part ?? { start: 0, end: bytes };
   return {

@@ -137,9 +137,7 @@ export class KeptRequests {
     idempotencyKey: string,
   ): Promise<AsyncIterable<Buffer> | null> {
     const sealed =
-      body.kind === 'inline'
-        ? one(Buffer.from(body.base64, 'base64'))
-        : (await this.#objects.get(body.id))?.body;
+      body.kind === 'inline' ? one(Buffer.from(body.base64, 'base64')) : await this.#objects.get(body.id);
     return sealed ? unsealed(sealingKey(org, idempotencyKey), body.seal, sealed) : null;
   }
 

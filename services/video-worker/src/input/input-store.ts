@@ -2,7 +2,7 @@
 // `video-inputs` holds up to three objects per job: the fields of the request, its first frame, and its callback URL,
 // which is needed without the rest.
 import type { ObjectStore } from '@switchyard/bus';
-import { VIDEO_FIELDS, type VideosRequest } from '@switchyard/contracts';
+import { type VideosRequest, videosRequest } from '@switchyard/contracts';
 import { parseExactly, type VideoImage, type VideoJob } from '@switchyard/model-router/video';
 
 /** The fields of a request; of its first frame only the media type. */
@@ -23,7 +23,7 @@ export class InputStore {
   }
 
   async put(id: string, request: VideosRequest, image: VideoImage | null): Promise<InputSummary> {
-    const further = Object.entries(request).filter(([name]) => !VIDEO_FIELDS.includes(name));
+    const further = Object.entries(request).filter(([name]) => !Object.hasOwn(videosRequest.shape, name));
     const fields: StoredFields = {
       prompt: request.prompt,
       duration: request.duration,
@@ -71,9 +71,7 @@ export class InputStore {
   async #read(name: string): Promise<Buffer | null> {
     const stored = await this.#objects.get(name);
     if (!stored) return null;
-    const chunks: Buffer[] = [];
-    for await (const chunk of stored.body) chunks.push(chunk);
-    return Buffer.concat(chunks);
+    return Buffer.concat(await Array.fromAsync(stored));
   }
 }
 

@@ -149,7 +149,7 @@ describe('a job', () => {
     expect(await installation.inputs.read(outcome.record.id)).toBeNull();
     const stored = await installation.results.get(outcome.record.id);
     const chunks: Buffer[] = [];
-    for await (const chunk of stored?.body ?? []) chunks.push(chunk);
+    for await (const chunk of stored ?? []) chunks.push(chunk);
     expect(Buffer.concat(chunks).equals(VIDEO)).toBe(true);
   });
 

@@ -21,7 +21,7 @@ export function videoContent(deps: VideoOperations) {
     const stored = await deps.results.get(id, part ?? { start: 0, end: bytes });
     if (!stored) throw expired();
     try {
-      for await (const chunk of stored.body) {
+      for await (const chunk of stored) {
         if (call.isCancelled) return;
         if (!call.write(chunk)) await call.drained();
       }

@@ -48,12 +48,23 @@ async function lastOfSubjects(
   bucket: string,
   subjects: readonly string[],
 ): Promise<LastEntry[]> {
-  const stream = `KV_${bucket}`;
-  const found: LastEntry[] = [];
+  return entriesIn(bucket, await lastMessages(jsm, `KV_${bucket}`, subjects));
+}
+
+/**
+ * The last message of each of these subjects. It may lack some that cannot be read at the moment.
+ * @throws what JetStream throws while it is down
+ */
+export async function lastMessages(
+  jsm: JetStreamManager,
+  stream: string,
+  subjects: readonly string[],
+): Promise<StoredMsg[]> {
+  const found: StoredMsg[] = [];
   for (let from = 0; from < subjects.length; from += KEYS_PER_QUESTION) {
     const some = subjects.slice(from, from + KEYS_PER_QUESTION);
     const ask = () => jsm.direct.getLastMessagesFor(stream, { multi_last: some });
-    found.push(...(await readAgain(() => storedIn(bucket, ask()))));
+    found.push(...(await readAgain(() => received(ask()))));
   }
   return found;
 }
@@ -74,22 +85,29 @@ async function subjectsUnder(jsm: JetStreamManager, bucket: string, pattern: str
  * @returns the entries that are kept of a key, oldest first, without deletions
  * @throws what JetStream throws while it is down
  */
-export function keptEntries(jsm: JetStreamManager, bucket: string, key: string): Promise<LastEntry[]> {
+export async function keptEntries(jsm: JetStreamManager, bucket: string, key: string): Promise<LastEntry[]> {
   const asked = { seq: 1, next_by_subj: prefixOf(bucket) + key, batch: HISTORY_MAX };
-  return readAgain(() => storedIn(bucket, jsm.direct.getBatch(`KV_${bucket}`, asked)));
+  return entriesIn(bucket, await readAgain(() => received(jsm.direct.getBatch(`KV_${bucket}`, asked))));
 }
 
-async function storedIn(bucket: string, asked: Promise<AsyncIterable<StoredMsg>>): Promise<LastEntry[]> {
-  const entries: LastEntry[] = [];
+function entriesIn(bucket: string, messages: readonly StoredMsg[]): LastEntry[] {
+  return messages
+    .filter(
+      ({ header, subject }) => isEntry(header, `KV_${bucket}`, subject) && !header.has(OPERATION_HEADER),
+    )
+    .map(({ subject, data, seq }) => ({
+      ...{ key: subject.slice(prefixOf(bucket).length), value: data, revision: seq },
+    }));
+}
+
+async function received(asked: Promise<AsyncIterable<StoredMsg>>): Promise<StoredMsg[]> {
+  const messages: StoredMsg[] = [];
   try {
-    for await (const { header, subject, data, seq } of await asked) {
-      if (header.get(OPERATION_HEADER) !== '' || !isEntry(header, `KV_${bucket}`, subject)) continue;
-      entries.push({ key: subject.slice(prefixOf(bucket).length), value: data, revision: seq });
-    }
+    for await (const message of await asked) messages.push(message);
   } catch (error) {
     if ((error as { code?: unknown }).code !== NOT_FOUND) throw error;
   }
-  return entries;
+  return messages;
 }
 
 /** Reads that were in flight when the server went away get no answer. Repeating a read is safe. */

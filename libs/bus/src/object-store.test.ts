@@ -1,5 +1,6 @@
 // Object stores on a real nats-server: complete or absent, read at the reader's pace, bounded, and swept.
 import { createHash, randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { Objm } from '@nats-io/obj';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { pino } from 'pino';
@@ -236,5 +237,19 @@ describe('a sweep', () => {
     expect(await store.sweep(0)).toBe(1);
     expect(await storedMessages('swept')).toBe(5);
     expect((await read(store, 'file_kept')).equals(kept)).toBe(true);
+  });
+
+  test('that cannot read all entries removes nothing', async () => {
+    const store = await createObjectStore(bus, 'half-read', 64 * 1024 * 1024, 0);
+    const kept = randomBytes(CHUNK);
+    for (const id of ['file_a', 'file_b']) await store.put(id, kept);
+    const ask = bus.jsm.direct.getLastMessagesFor.bind(bus.jsm.direct);
+    vi.spyOn(bus.jsm.direct, 'getLastMessagesFor').mockImplementationOnce(async (...asked) => {
+      const [first] = await Array.fromAsync(await ask(...asked));
+      return Readable.from([first]) as unknown as ReturnType<typeof ask>;
+    });
+    expect(await store.sweep(0)).toBe(0);
+    for (const id of ['file_a', 'file_b']) expect((await read(store, id)).equals(kept)).toBe(true);
+    vi.restoreAllMocks();
   });
 });

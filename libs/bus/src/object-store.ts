@@ -14,8 +14,7 @@ import type { ContentPart } from '@switchyard/contracts';
 import { z } from 'zod';
 import type { Bus } from './bus.ts';
 import { isEntry } from './entry-headers.ts';
-import { inBatches } from './in-batches.ts';
-import { readAgain } from './last-entries.ts';
+import { lastMessages, readAgain } from './last-entries.ts';
 import { CHUNK_BYTES, CHUNK_HEADER, ChunkWriter, PUBLISH_TIMEOUT_MS } from './object-chunks.ts';
 import { isUnavailable, ObjectGone, toStoreError } from './object-errors.ts';
 import { OBJECT_STORES, type ObjectStoreName } from './objects.ts';
@@ -136,8 +135,7 @@ export class ObjectStore {
   async get(id: string, range?: ContentPart): Promise<StoredBytes | null> {
     const entry = await this.#entry(id);
     if (!entry) return null;
-    const body = range ? this.#readRange(entry, range) : this.#readWhole(entry);
-    return { body };
+    return range ? this.#readRange(entry, range) : this.#readWhole(entry);
   }
 
   /** Removes an object, at once for all readers. Removing a missing object is not an error. */
@@ -166,8 +164,12 @@ export class ObjectStore {
     return this.#guard(async () => {
       // In this order: an entry that appears in between belongs to recent chunks.
       const parts = await this.#subjects(`$O.${this.name}.C.>`);
-      const entries = await inBatches(await this.ids(), (id) => this.#entry(id));
-      const owned = new Set(entries.map((entry) => entry && this.#chunkSubject(entry.nuid)));
+      const subjects = await this.#subjects(`${this.#entrySubject('')}>`);
+      const entries = await lastMessages(this.#bus.jsm, this.#stream, subjects);
+      if (entries.length < subjects.length) return 0; // one was deleted meanwhile, or is not read: the next sweep
+      const owned = new Set(
+        entries.map((message) => this.#read(message)).map((entry) => entry && this.#chunkSubject(entry.nuid)),
+      );
       let removed = 0;
       for (const subject of parts.filter((part) => !owned.has(part))) {
         const last = await this.#bus.jsm.streams.getMessage(this.#stream, { last_by_subj: subject });
@@ -254,10 +256,14 @@ export class ObjectStore {
     return this.#guard(async () => {
       const query = { last_by_subj: this.#entrySubject(id) };
       const message = await readAgain(() => this.#bus.jsm.streams.getMessage(this.#stream, query));
-      if (!message || !isEntry(message.header, this.#stream, query.last_by_subj)) return null;
-      const entry = entrySchema.parse(message.json());
-      return entry.deleted ? null : entry;
+      return message && this.#read(message);
     });
+  }
+
+  #read(message: StoredMsg): ObjectEntry | null {
+    if (!isEntry(message.header, this.#stream, message.subject)) return null;
+    const entry = entrySchema.parse(message.json());
+    return entry.deleted ? null : entry;
   }
 
   async #publishEntry(id: string, entry: ObjectEntry): Promise<void> {

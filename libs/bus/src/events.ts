@@ -97,7 +97,8 @@ export function publishEvent(
 ): Promise<PubAck> {
   const subject = host === null ? eventSubject(event) : eventSubjectOfHost(host);
   return js.publish(subject, JSON.stringify(event), {
-    msgID: event.id,
+    // JetStream compares the ids of a whole stream: of hosts, one could take the id of another one's event.
+    ...(host === null ? { msgID: event.id } : {}),
     expect: { streamName: host === null ? eventStream(event) : HOST_EVENTS_STREAM }, // makes it an event: read-event.ts
     timeout: timeoutMs,
   });

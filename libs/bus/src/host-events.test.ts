@@ -1,8 +1,10 @@
 // The queue of the events of computer hosts, over a real nats-server without anything that empties it.
-import { eventSubjectOfHost, HOST_EVENTS_STREAM } from '@switchyard/contracts';
+import { type Event, eventSubjectOfHost, HOST_EVENTS_STREAM } from '@switchyard/contracts';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { usageEvent } from './__fixtures__/usage-event.ts';
+import { publishEvent } from './events.ts';
 import { type Bus, connectBus, ensureEventsStream } from './index.ts';
 
 const AT_ONCE = 1_000;
@@ -37,4 +39,13 @@ test('a host that fills its part of the queue takes no room from another one', a
 
 test('an event of a host has a bounded size, so that no host can fill the queue with large ones', async () => {
   await expect(publish('host_a', 33_000)).rejects.toThrow('message size exceeds maximum');
+});
+
+test('a host that sends the id of another host’s event first does not keep that event out', async () => {
+  const event = usageEvent('cmp_x:1:0');
+  await bus.js.publish(eventSubjectOfHost('host_b'), '{}', { msgID: event.id });
+  const { seq } = await publishEvent(bus, event, { host: 'host_a' });
+  const kept = await bus.jsm.streams.getMessage(HOST_EVENTS_STREAM, { seq });
+  expect(kept?.subject).toBe(eventSubjectOfHost('host_a'));
+  expect(kept?.json<Event>()).toEqual(event);
 });

@@ -31,7 +31,9 @@ export async function openEventLog(bus: Bus, { ofHosts = false } = {}): Promise<
     consumers.map(async (consumer) =>
       (await consumer).consume({
         callback: (message) => {
-          all.push(readEvent(message));
+          const event = readEvent(message);
+          // A host may publish an event again. Control admits it with its id, so that JetStream drops the repetition.
+          if (!ofHosts || !all.some(({ id }) => id === event.id)) all.push(event);
           if (ofHosts) message.ack();
           for (const look of [...waiting]) look();
         },

@@ -48,11 +48,15 @@ function recordStep(subject: string, payload: unknown): string {
   return `record ${record.state} ${record.run === null ? 'off' : 'run'}`;
 }
 
+/** The id of a stored message, if it is an event. */
+const eventId = (subject: string, payload: unknown) =>
+  subject.startsWith('host-event.') ? (JSON.parse(String(payload)) as { id: string }).id : null;
+
 /** Stored by JetStream; the agent does not know it yet. */
 const publish = bus.js.publish.bind(bus.js);
 bus.js.publish = async (subject, payload, options) => {
   const ack = await publish(subject, payload, options);
-  if (killAfterEvent && options?.msgID === killAfterEvent) die();
+  if (killAfterEvent && eventId(subject, payload) === killAfterEvent) die();
   step(recordStep(subject, payload));
   return ack;
 };

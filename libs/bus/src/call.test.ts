@@ -15,11 +15,12 @@ import {
   connectBus,
   ensureEventsStream,
   type IncomingCall,
+  openReply,
   request,
   type ServiceHost,
   serve,
 } from './index.ts';
-import { FRAME_BYTES_MAX, PEER_SILENT_MS_MAX, SWEEP_MS, WINDOW_BYTES } from './limits.ts';
+import { ACK_WAIT_MS_MAX, FRAME_BYTES_MAX, PEER_SILENT_MS_MAX, SWEEP_MS, WINDOW_BYTES } from './limits.ts';
 
 const logger = pino({ level: 'silent' });
 let nats: TestServer;
@@ -454,6 +455,22 @@ describe('the end of a call with a usage event', () => {
     await ensureEventsStream(caller);
     await late;
     expect([caller.admitBillable(), caller.admitBillable()]).toEqual([true, true]);
+  });
+
+  test('reaches a slow reader also when its event was lost at first and stored after seconds', async () => {
+    const echo = await bus('echo');
+    const answer = Buffer.alloc(4 * WINDOW_BYTES);
+    (await host('echo', echo)).stream('echo.v1.large', (call) =>
+      call.end({ cost: '1' }, answer, usageEvent('req_large')),
+    );
+    const caller = await bus('caller');
+    await ensureEventsStream(caller);
+    await caller.jsm.streams.delete('EVENTS');
+    const reply = await openReply(caller, { subject: 'echo.v1.large', head: null }); // the event was published before
+    echo.callee.sweep(performance.now() + 2 * ACK_WAIT_MS_MAX, new Set());
+    await ensureEventsStream(caller);
+    expect(Buffer.concat(await Array.fromAsync(reply.body))).toHaveLength(answer.length);
+    expect(await reply.end).toEqual({ cost: '1' });
   });
 
   // As nats-server behaves after a full disk, until its restart.

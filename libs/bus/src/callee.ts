@@ -112,18 +112,21 @@ export class Callee {
     { service, subject }: { service: Service; subject: string },
   ): void {
     const key = callOfReply(reply);
+    let event: RecentEvent | null = null;
     const call = new IncomingCall(meta.head, body, meta.more, meta.credit, {
       publisher: this.#publisher,
       reply,
       subject,
       from: meta.from,
       fromLink: meta.link ?? 0,
-      publishEvent: (event) => {
-        this.#recent.keep(key, event);
-        this.#publishEvent(event);
+      publishEvent: (made) => {
+        event = made;
+        this.#publishEvent(made);
       },
       at: `"at":"${this.#instance}","link":${this.#peers.link}`,
       closed: () => {
+        // Callers ask for it after the end of the call, which comes late to a slow reader.
+        if (event) this.#recent.keep(key, event);
         this.#calls.delete(key);
         this.#ended(service);
       },

@@ -14,7 +14,7 @@ export interface RecentEvent {
 export class RecentEvents {
   readonly #events = new Map<string, RecentEvent & { readonly keptAt: number }>();
 
-  /** Beyond RECENT_EVENTS_MAX the oldest is dropped: its call then fails and is not charged. */
+  /** Call it when the call has ended. Beyond RECENT_EVENTS_MAX the oldest is dropped: its call fails and is not charged. */
   keep(call: string, event: RecentEvent): void {
     if (this.#events.size === RECENT_EVENTS_MAX) {
       const [oldest] = this.#events.keys();

@@ -17,6 +17,7 @@ import {
   type IncomingCall,
   openReply,
   request,
+  requestWhole,
   type ServiceHost,
   serve,
 } from './index.ts';
@@ -136,6 +137,22 @@ describe('a call', () => {
     expect(received).toBeLessThanOrEqual(WINDOW_BYTES + FRAME_BYTES_MAX);
     expect(written).toBeLessThanOrEqual(WINDOW_BYTES + 2 * FRAME_BYTES_MAX);
     call.cancel();
+  });
+
+  test('whose service ignores the credit fails, and its bytes do not fill the memory of the caller', async () => {
+    const flood = await bus('echo');
+    flood.nc.subscribe('echo.v1.flood', {
+      callback: (_, { reply = '' }) => {
+        const send = (kind: Parameters<typeof encodeFrame>[0], seq: number, meta: string, bytes?: Buffer) =>
+          flood.nc.publish(reply, encodeFrame(kind, seq, meta, bytes));
+        send(FRAME.head, 0, '{"head":null}');
+        for (let seq = 1; seq <= 8; seq += 1) send(FRAME.data, seq, '', Buffer.alloc(FRAME_BYTES_MAX));
+        send(FRAME.end, 9, '{"end":null}');
+      },
+    });
+    await flood.nc.flush();
+    const reply = await openReply(await bus('caller'), { subject: 'echo.v1.flood', head: null });
+    await expect(reply.end).rejects.toMatchObject({ code: 'service_unavailable' }); // nothing was read meanwhile
   });
 
   test('ends on the other side when it is cancelled, before the first frame and in mid-stream', async () => {
@@ -502,6 +519,15 @@ describe('a JSON operation', () => {
     expect(list.has_more).toBe(true);
     const wrong = request(caller, 'keys.list', { org: 7 } as never);
     await expect(wrong).rejects.toMatchObject({ code: 'invalid_request', param: 'org' });
+  });
+
+  test('whose answer does not end fails when it exceeds what may be collected', async () => {
+    const service = await host();
+    service.stream('echo.v1.endless', async (call) => {
+      while (!call.isCancelled) if (!call.write(Buffer.alloc(FRAME_BYTES_MAX))) await call.drained();
+    });
+    const answer = requestWhole(await bus('caller'), { subject: 'echo.v1.endless', head: null }, {});
+    await expect(answer).rejects.toThrow('too large');
   });
 
   test('that is aborted is aborted on the other side', async () => {

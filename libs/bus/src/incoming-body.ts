@@ -30,14 +30,17 @@ export class IncomingBody {
   }
 }
 
-/** @throws ServiceError `body_too_large` as soon as more than `bytesMax` have arrived. */
-export async function collectBody(chunks: AsyncIterable<Buffer>, bytesMax: number): Promise<Buffer> {
+/** @throws ServiceError as soon as more than `bytesMax` have arrived: by default `body_too_large` */
+export async function collectBody(
+  chunks: AsyncIterable<Buffer>,
+  bytesMax: number,
+  tooLarge = () => new ServiceError('body_too_large', `The body exceeds ${bytesMax} bytes. Send less.`),
+): Promise<Buffer> {
   const collected: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of chunks) {
     bytes += chunk.length;
-    if (bytes > bytesMax)
-      throw new ServiceError('body_too_large', `The body exceeds ${bytesMax} bytes. Send less.`);
+    if (bytes > bytesMax) throw tooLarge();
     collected.push(chunk);
   }
   return Buffer.concat(collected, bytes);

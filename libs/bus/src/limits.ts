@@ -40,5 +40,5 @@ export const STORE_TRIAL_EVERY_MS = 10_000;
 /** Events kept for publishing again, about a kilobyte each. */
 export const RECENT_EVENTS_MAX = 32_768;
 
-/** Maximum size in bytes of a streamed body that `readBody` collects. */
+/** Maximum size in bytes of a body that `readBody` collects, and of an answer that `requestWhole` does. */
 export const COLLECTED_BODY_BYTES_MAX = 64 * 1024 * 1024;

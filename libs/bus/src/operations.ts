@@ -22,7 +22,9 @@ import {
 import type { z } from 'zod';
 import type { Bus } from './bus.ts';
 import type { CallHandler, ServiceInfo } from './callee.ts';
+import { collectBody } from './incoming-body.ts';
 import type { IncomingCall } from './incoming-call.ts';
+import { COLLECTED_BODY_BYTES_MAX } from './limits.ts';
 import type { CallRequest } from './outgoing-call.ts';
 import { openReply } from './reply.ts';
 
@@ -104,7 +106,10 @@ function requestBytes(
   return requestWhole(bus, { subject, head, body: Buffer.from(JSON.stringify(payload)) }, options);
 }
 
-/** Sends a head and bytes to a service, and resolves with the whole answer. */
+/**
+ * Sends a head and bytes to a service, and resolves with the whole answer.
+ * @throws ServiceError as `openReply`; `service_unavailable` for an answer over COLLECTED_BODY_BYTES_MAX
+ */
 export async function requestWhole(
   bus: Bus,
   asked: Pick<CallRequest, 'subject' | 'head' | 'body'>,
@@ -112,8 +117,11 @@ export async function requestWhole(
 ): Promise<Buffer> {
   const timeout = Number.isFinite(timeoutMs) ? { timeoutMs } : {};
   const { body } = await openReply(bus, { ...asked, ...timeout }, signal);
-  return Buffer.concat(await Array.fromAsync(body));
+  return collectBody(body, COLLECTED_BODY_BYTES_MAX, answerTooLarge);
 }
+
+const answerTooLarge = () =>
+  new ServiceError('service_unavailable', 'The answer of the service is too large. Ask for less.');
 
 /** A registered service: takes handlers, and can be drained. */
 export class ServiceHost {

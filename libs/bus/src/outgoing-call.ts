@@ -9,6 +9,7 @@ import { encodeFrame, FRAME, type Frame, type OpenMeta, readError } from './fram
 import {
   ACK_AGAIN_MS,
   ACK_WAIT_MS_MAX,
+  FRAME_BYTES_MAX,
   INLINE_BODY_BYTES_MAX,
   MESSAGE_BYTES_MAX,
   NOBODY_THERE_MS_MAX,
@@ -18,6 +19,9 @@ import {
 } from './limits.ts';
 import type { Peers } from './peers.ts';
 import type { TurnPublisher } from './turn-publisher.ts';
+
+/** Bytes that may wait for the sink. A service exceeds its credit by less than a frame. */
+const UNREAD_BYTES_MAX = WINDOW_BYTES + FRAME_BYTES_MAX;
 
 /**
  * Receives a reply. Exactly one of `onEnd` and `onError` is called, once, as the last call. When another one throws,
@@ -94,6 +98,8 @@ export class OutgoingCall {
   #peerLink = 0;
   #expectedSeq = 0;
   #owed = 0;
+  /** Bytes passed to `onData` that the sink has not processed. */
+  #unread = 0;
   #upload: ByteSender | null = null;
   #source: BodySource | null = null;
   #acknowledged = false;
@@ -132,6 +138,7 @@ export class OutgoingCall {
 
   /** Bytes passed to `onData` were processed. */
   consumed(bytes: number): void {
+    this.#unread -= bytes;
     this.#owed += bytes;
     if (this.#owed < WINDOW_BYTES / 2 || this.#peer === null || this.#done) return;
     this.#toPeer(encodeFrame(FRAME.grant, 0, String(this.#owed)));
@@ -171,6 +178,8 @@ export class OutgoingCall {
         return this.#sink.onHead(meta.head);
       }
       case FRAME.data:
+        this.#unread += frame.data.length;
+        if (this.#unread > UNREAD_BYTES_MAX) return this.#fail(tooFast(), true);
         return this.#sink.onData(frame.data);
       case FRAME.whole: {
         const meta = parseMeta(frame.meta);
@@ -351,6 +360,11 @@ function isInline(body: Uint8Array | null): body is Uint8Array {
 /** JSON may be several times larger than what it was read from: six bytes for a control character. */
 function headTooLarge(): ServiceError {
   return new ServiceError('body_too_large', 'The fields of the request are too large. Send less.');
+}
+
+/** A computer host may be in the hands of an attacker. */
+function tooFast(): ServiceError {
+  return new ServiceError('service_unavailable', 'The service sent more than it was asked for. Retry later.');
 }
 
 function parseMeta(meta: string): ReplyMeta {

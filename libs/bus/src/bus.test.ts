@@ -55,9 +55,13 @@ test('a server that is down at the start is connected to later', async () => {
   }
 });
 
-test('a service with a wrong URL or without its file of authorities fails at once', async () => {
+test('a service with a wrong URL or user, or without its file of authorities, fails at once', async () => {
   const options = { service: 'test', logger: pino({ level: 'silent' }) };
   await expect(connectBus({ ...options, url: 'nats://no host' })).rejects.toThrow('Invalid URL');
+  for (const user of ['switchyard.prod', 'me%40here'])
+    await expect(connectBus({ ...options, url: `nats://${user}:pw@${CLOSED_PORT}` })).rejects.toThrow(
+      'NATS_USER',
+    );
   const url = `nats://${CLOSED_PORT}`;
   await expect(connectBus({ ...options, url, caFile: '/missing.pem' })).rejects.toThrow('/missing.pem');
 });

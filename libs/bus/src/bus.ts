@@ -35,6 +35,8 @@ interface BusOptions {
   waitsForServer?: boolean;
 }
 
+/** A user is one token of the subjects of its calls. */
+const USER_PATTERN = /^[\w-]+$/;
 const RECONNECT_PAUSE_MS = 100;
 /** A half-open connection is detected only by two unanswered pings. */
 const PING_INTERVAL_MS = 5_000;
@@ -44,12 +46,16 @@ const WAITING_LOG_EVERY_MS = 60_000;
 
 /**
  * Connects, waits as long as needed for a server that accepts it, and reconnects without limit afterwards.
- * @throws when the options are wrong (not a URL, no file of authorities)
+ * @throws when the options are wrong (not a URL, an impossible user, no file of authorities)
  */
 export async function connectBus(options: BusOptions): Promise<Bus> {
   const { url, caFile, service, logger, waitsForServer = true } = options;
   if (caFile !== undefined) await access(caFile, constants.R_OK);
   const address = connectionOptions(url, caFile);
+  if (address.user !== undefined && !USER_PATTERN.test(address.user))
+    throw new Error(
+      'NATS_USER, or the user in NATS_URL, has other characters than letters, digits, _ and -.',
+    );
   // The user's permissions are for subjects with this name.
   const instance = `${address.user ?? service}.${randomBytes(6)
     .toString('base64url')

@@ -25,8 +25,9 @@ export interface Lease {
 /** Takes the lease if it is free and renews it until it is released or lost; otherwise returns null. */
 export async function takeLease({ bus, name, onLost }: LeaseOptions): Promise<Lease | null> {
   const bucket = await openBucket(bus, 'leases');
+  const sentAt = performance.now();
   const revision = await tryTake(bus, bucket, name);
-  return revision === null ? null : renewing(bus, bucket, name, revision, onLost);
+  return revision === null ? null : renewing(bus, bucket, name, { revision, sentAt }, onLost);
 }
 
 type Leases = Bucket<{ owner: string }>;
@@ -53,8 +54,17 @@ async function answered<T>(renewal: Promise<T>): Promise<T> {
   }
 }
 
-function renewing(bus: Bus, bucket: Leases, name: string, first: number, onLost: () => void): Lease {
-  let revision = first;
+/** The server counts from some moment after the request was sent: the holder counts from that one. */
+const heldMs = (sentAt: number) => HELD_MS - (performance.now() - sentAt);
+
+interface Taken {
+  readonly revision: number;
+  /** When the lease was requested. */
+  readonly sentAt: number;
+}
+
+function renewing(bus: Bus, bucket: Leases, name: string, taken: Taken, onLost: () => void): Lease {
+  let { revision } = taken;
   let over = false;
   let renewal: Promise<void> | null = null;
   const lose = () => {
@@ -68,13 +78,13 @@ function renewing(bus: Bus, bucket: Leases, name: string, first: number, onLost:
     const entry = await bucket.get(name).catch(() => null);
     return entry?.value.owner === bus.instance ? entry.revision : null;
   };
-  let deadline = setTimeout(lose, HELD_MS);
+  let deadline = setTimeout(lose, heldMs(taken.sentAt));
   const renew = async (isRetry = false): Promise<void> => {
     const sentAt = performance.now();
     try {
       revision = await answered(bucket.update(name, { owner: bus.instance }, revision));
       clearTimeout(deadline);
-      if (!over) deadline = setTimeout(lose, HELD_MS - (performance.now() - sentAt));
+      if (!over) deadline = setTimeout(lose, heldMs(sentAt));
     } catch (error) {
       if (!(error instanceof RevisionConflict)) return;
       const own = await ownRevision();

@@ -490,6 +490,28 @@ describe('a lease', () => {
     expect(await bucket.get('slow')).toBeNull();
   });
 
+  test('that was granted late is held no longer than the server keeps it', async () => {
+    const onLost = vi.fn();
+    vi.useFakeTimers({
+      toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout', 'performance'],
+    });
+    try {
+      const publish = bus.js.publish.bind(bus.js);
+      vi.spyOn(bus.js, 'publish').mockImplementationOnce(async (...message) => {
+        const answer = await publish(...message);
+        vi.advanceTimersByTime(BUCKETS.leases.ttlMs - 1_000); // the answer was on its way
+        return answer;
+      });
+      await takeLease({ bus, name: 'late', onLost });
+      vi.advanceTimersByTime(1_000);
+      expect(onLost).toHaveBeenCalledOnce();
+    } finally {
+      vi.useRealTimers();
+      vi.restoreAllMocks();
+    }
+    await (await openBucket(bus, 'leases')).delete('late');
+  });
+
   test('that is released after the answer to a renewal was lost is free at once', async () => {
     const lease = await takeLease({ bus, name: 'unheard', onLost: () => {} });
     await loseAnswer('unheard');

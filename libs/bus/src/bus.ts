@@ -174,7 +174,7 @@ export class Bus {
     return this.#caller.open(request, sink);
   }
 
-  /** Open calls in both directions, for metrics and leak tests. */
+  /** Open calls in both directions, for tests of leaks. */
   get openCalls(): { outgoing: number; incoming: number } {
     return { outgoing: this.#caller.size, incoming: this.callee.size };
   }

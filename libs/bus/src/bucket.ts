@@ -16,7 +16,7 @@ import {
   readAgain,
 } from './last-entries.ts';
 
-/** Control writes this key every second into the buckets that mirrors watch. It is not an entry. */
+/** Control writes this key every second into buckets whose mirrors must be fresh. It is not an entry. */
 export const TICK_KEY = 'tick';
 
 export interface Entry<V> {
@@ -65,7 +65,7 @@ export async function openBucket<N extends BucketName>(bus: Bus, name: N): Promi
   const readClient = jetstream(bus.nc, { timeout: READ_TIMEOUT_MS });
   const jsm = await readClient.jetstreamManager(false);
   const parse = (json: unknown) => schema.parse(json) as BucketValue<N>;
-  return new Bucket<BucketValue<N>>({ bus, name, kv, jsm, parse, markerTtlMs });
+  return new Bucket<BucketValue<N>>({ bus, name, kv, jsm, parse, ttlMs, markerTtlMs });
 }
 
 interface BucketParts<V> {
@@ -76,6 +76,7 @@ interface BucketParts<V> {
   readonly jsm: JetStreamManager;
   readonly parse: (json: unknown) => V;
   /** As in `BucketBounds`. */
+  readonly ttlMs: number;
   readonly markerTtlMs: number | undefined;
 }
 
@@ -93,16 +94,19 @@ export class Bucket<V> {
   /** To watch the bucket. Its own writes lack the header of an entry, so nothing reads them. */
   readonly kv: KV;
   readonly parse: (json: unknown) => V;
+  /** As in `BucketBounds`. */
+  readonly ttlMs: number;
   readonly #bus: BucketParts<V>['bus'];
   readonly #jsm: JetStreamManager;
   readonly #stream: string;
   readonly #markerTtlMs: number | undefined;
   #unreadableReportedAt = Number.NEGATIVE_INFINITY;
 
-  constructor({ bus, name, kv, jsm, parse, markerTtlMs }: BucketParts<V>) {
+  constructor({ bus, name, kv, jsm, parse, ttlMs, markerTtlMs }: BucketParts<V>) {
     this.name = name;
     this.kv = kv;
     this.parse = parse;
+    this.ttlMs = ttlMs;
     this.#bus = bus;
     this.#jsm = jsm;
     this.#stream = `KV_${name}`;

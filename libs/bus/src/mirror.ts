@@ -1,5 +1,7 @@
-// A bucket kept in memory by a watch. A bucket with a tick makes silence noticeable: a half-open connection or a
-// recreated bucket shows no other sign, and a stale mirror must not accept a revoked key.
+// A bucket kept in memory by a watch. A watch can go silent without a sign: its server died, its connection is half
+// open, or its bucket was created again. So a silent mirror compares its revision with that of the bucket, and reads
+// values from the bucket itself: a stale mirror must not accept a revoked key. Where reading is too slow, a tick ends
+// the silence each second.
 
 import { type KvWatchEntry, KvWatchInclude } from '@nats-io/kv';
 import type { QueuedIterator } from '@nats-io/transport-node';
@@ -9,31 +11,36 @@ import type { Bus } from './bus.ts';
 
 /** How often the tick is written. */
 export const TICK_MS = 1_000;
-/** A mirror without a tick for this long reads from the bucket itself, and restarts its watch if it missed a change. */
-const TICK_SILENT_MS_MAX = 3_000;
+/** A mirror that received nothing for this long is stale, and restarts its watch if it missed a change. */
+const SILENT_MS_MAX = 3_000;
 /** Maximum bucket reads per second for keys missing in memory. A new key may not have arrived yet, but guessed keys
  * must not cause load. */
 const MISSES_PER_SECOND_MAX = 200;
 /** Time for the latest writes to arrive; most arrive within a millisecond or two. */
 const CAUGHT_UP_MS_MAX = 2_000;
-/** How often freshness is checked, and the minimum interval between restarts of a silent watch. */
+/** How often freshness is checked, and the minimum interval between comparisons of a silent mirror with its bucket. */
 const CHECK_MS = 500;
-const RELOAD_MS = 5_000;
+const COMPARE_MS = 5_000;
 
-interface MirrorOptions {
-  /** Whether the bucket has a tick. */
-  tick: boolean;
-  /** Measures the age of values. Default: the process's own clock. */
-  clock?: { monotonic(): number };
+/** Measures the age of values. */
+interface AgeClock {
+  monotonic(): number;
+}
+
+interface Known<V> {
+  readonly value: V;
+  readonly revision: number;
+  /** When it was received. A value that is loaded again was received before. */
+  readonly at: number;
 }
 
 /** Starts mirroring; resolves when all present entries are loaded. */
 export async function mirrorBucket<V>(
   bus: Bus,
   bucket: Bucket<V>,
-  options: MirrorOptions,
+  clock: AgeClock = { monotonic: () => performance.now() },
 ): Promise<Mirror<V>> {
-  const mirror = new Mirror(bus, bucket, options);
+  const mirror = new Mirror(bus, bucket, clock);
   try {
     await mirror.load();
   } catch (error) {
@@ -49,42 +56,38 @@ type ChangeListener<V> = (key: string, value: V | null, previous: V | null) => v
 export class Mirror<V> {
   readonly #bus: Bus;
   readonly #bucket: Bucket<V>;
-  readonly #tick: boolean;
-  readonly #clock: { monotonic(): number };
+  readonly #clock: AgeClock;
   readonly #onChange = new Set<ChangeListener<V>>();
-  #entries = new Map<string, V>();
-  /** When each value was received, on the monotonic clock. A value that is loaded again was received before. */
-  readonly #received = new Map<string, { readonly revision: number; readonly at: number }>();
+  /** In the order in which they were received. */
+  #entries = new Map<string, Known<V>>();
   #watch: QueuedIterator<KvWatchEntry> | null = null;
   #seenAt = 0;
   /** Revision of the latest entry received. */
   #revision = 0;
+  /** Last revision of the bucket when it was loaded. What the load did not bring has left the bucket. */
+  #loadedTo = 0;
   readonly #awaited = new Set<() => void>();
   /** The request for the bucket's last revision, while it is in flight. */
   #asked: Promise<number> | null = null;
   /** The request after that one. */
   #askedNext: Promise<number> | null = null;
-  #loadedAt = 0;
+  /** When memory was loaded, or found to lack nothing. */
+  #comparedAt = 0;
   #timer: NodeJS.Timeout | null = null;
   #missSecond = 0;
   #misses = 0;
-  #reloading = false;
+  #comparing = false;
   #closed = false;
 
-  constructor(
-    bus: Bus,
-    bucket: Bucket<V>,
-    { tick, clock = { monotonic: () => performance.now() } }: MirrorOptions,
-  ) {
+  constructor(bus: Bus, bucket: Bucket<V>, clock: AgeClock) {
     this.#bus = bus;
     this.#bucket = bucket;
-    this.#tick = tick;
     this.#clock = clock;
   }
 
-  /** Whether memory is up to date at this moment. */
+  /** Whether memory is known to be up to date. While nothing changes, only the mirror of a bucket with a tick is. */
   get fresh(): boolean {
-    return !this.#tick || performance.now() - this.#seenAt < TICK_SILENT_MS_MAX;
+    return performance.now() - this.#seenAt < SILENT_MS_MAX;
   }
 
   /**
@@ -94,7 +97,7 @@ export class Mirror<V> {
   lookup(key: string): V | null | Promise<V | null> {
     if (this.fresh) {
       const known = this.#entries.get(key);
-      if (known !== undefined) return known;
+      if (known !== undefined) return known.value;
       if (!this.#mayAskForMissing()) return null;
     }
     return this.#bucket.get(key).then((entry) => entry?.value ?? null);
@@ -102,7 +105,7 @@ export class Mirror<V> {
 
   /** The value in memory, fresh or not (see `fresh`); does not read the bucket. */
   peek(key: string): V | null {
-    return this.#entries.get(key) ?? null;
+    return this.#entries.get(key)?.value ?? null;
   }
 
   /**
@@ -110,8 +113,8 @@ export class Mirror<V> {
    * The clock of its writer does not matter.
    */
   ageMs(key: string): number {
-    const received = this.#entries.has(key) ? this.#received.get(key) : undefined;
-    return received === undefined ? Number.POSITIVE_INFINITY : this.#clock.monotonic() - received.at;
+    const known = this.#entries.get(key);
+    return known === undefined ? Number.POSITIVE_INFINITY : this.#clock.monotonic() - known.at;
   }
 
   /**
@@ -166,13 +169,13 @@ export class Mirror<V> {
 
   /** All entries as last seen. */
   entries(): [string, V][] {
-    return [...this.#entries];
+    return Array.from(this.#entries, ([key, { value }]) => [key, value]);
   }
 
   /** The values as last seen of the keys that begin with a prefix. */
   valuesUnder(prefix: string): V[] {
     const found: V[] = [];
-    for (const [key, value] of this.#entries) if (key.startsWith(prefix)) found.push(value);
+    for (const [key, { value }] of this.#entries) if (key.startsWith(prefix)) found.push(value);
     return found;
   }
 
@@ -189,7 +192,8 @@ export class Mirror<V> {
   }
 
   async load(): Promise<void> {
-    const fresh = new Map<string, V>();
+    const fresh = new Map<string, Known<V>>();
+    const last = await this.#bucket.lastRevision();
     const watch = await this.#bucket.kv.watch({ include: KvWatchInclude.LastValue });
     this.#watch?.stop();
     this.#watch = watch;
@@ -198,6 +202,8 @@ export class Mirror<V> {
       let loaded = false;
       const swap = () => {
         loaded = true;
+        this.#loadedTo = last;
+        this.#revision = 0; // a bucket that was created again counts from the start
         this.#replace(fresh);
         resolve();
       };
@@ -205,100 +211,91 @@ export class Mirror<V> {
       void (async () => {
         for await (const entry of watch) {
           this.#apply(fresh, entry, loaded);
-          if (!loaded && (entry.delta ?? 0) === 0) swap();
+          // Either is enough: the entry with the last revision may have left, and the delta counts replaced entries too.
+          if (!loaded && (entry.revision >= last || (entry.delta ?? 0) === 0)) swap();
           if (this.#entries !== fresh) continue; // memory answers from current entries, not from entries being loaded
           this.#revision = entry.revision;
           for (const look of this.#awaited) look();
         }
-        resolve();
-        // The client library ends a watch that it could not renew for minutes, without an error.
-        this.#loadAfter(watch);
+        resolve(); // the client library ends a watch that it could not renew for minutes, without an error
       })();
     });
-    // The first load was just read and counts as fresh. After a silence only a new tick does.
-    if (this.#loadedAt === 0) this.#seenAt = performance.now();
-    this.#loadedAt = performance.now();
-    if (this.#tick && !this.#timer && !this.#closed) this.#timer = setInterval(() => this.#check(), CHECK_MS);
+    // The first load was just read and counts as fresh. After a silence only a new entry or tick does.
+    if (this.#comparedAt === 0) this.#seenAt = performance.now();
+    this.#comparedAt = performance.now();
+    if (!this.#timer && !this.#closed) this.#timer = setInterval(() => this.#check(), CHECK_MS);
   }
 
-  /**
-   * Loads again some seconds after the end of a watch, unless it was replaced or stopped. A bucket with a tick is checked
-   * anyway.
-   */
-  #loadAfter(ended: QueuedIterator<KvWatchEntry>): void {
-    const isOver = () => this.#closed || this.#watch !== ended || this.#bus.nc.isClosed();
-    if (this.#tick || isOver()) return;
-    setTimeout(() => {
-      if (isOver()) return;
-      this.load().catch((error: unknown) => {
-        this.#bus.logger.warn({ err: error, bucket: this.#bucket.name }, 'a watch could not be restarted');
-        this.#loadAfter(this.#watch ?? ended);
-      });
-    }, RELOAD_MS).unref();
-  }
-
-  #apply(map: Map<string, V>, entry: KvWatchEntry, live: boolean): void {
+  #apply(map: Map<string, Known<V>>, entry: KvWatchEntry, live: boolean): void {
     if (!this.#bucket.isGenuine(entry)) return;
     if (live) this.#seenAt = performance.now();
-    if (entry.key === TICK_KEY) return;
-    const previous = map.get(entry.key) ?? null;
+    const { key, revision } = entry;
+    if (key === TICK_KEY) return;
+    const known = this.#entries.get(key);
+    const previous = map.get(key)?.value ?? null;
+    map.delete(key); // a value is set at the end of the map: see `#dropExpired`
     const tell = (value: V | null) => {
-      if (live) for (const listener of this.#onChange) listener(entry.key, value, previous);
+      if (live) for (const listener of this.#onChange) listener(key, value, previous);
     };
     if (entry.operation !== 'PUT') {
-      this.#received.delete(entry.key);
-      if (map.delete(entry.key)) tell(null);
+      if (previous !== null) tell(null);
       return;
     }
     try {
       const { value } = this.#bucket.read(entry);
-      const { key, revision } = entry;
-      if (this.#received.get(key)?.revision !== revision)
-        this.#received.set(key, { revision, at: this.#clock.monotonic() });
-      map.set(entry.key, value);
+      const at = known?.revision === revision ? known.at : this.#clock.monotonic();
+      map.set(key, { value, revision, at });
       tell(value);
     } catch (error) {
       // An unreadable record must not leave the previous value in place.
-      if (map.delete(entry.key)) tell(null);
-      this.#bus.logger.error(
-        { err: error, bucket: this.#bucket.name, key: entry.key },
-        'an unreadable record',
-      );
+      if (previous !== null) tell(null);
+      this.#bus.logger.error({ err: error, bucket: this.#bucket.name, key }, 'an unreadable record');
     }
   }
 
   /** Replaces the memory and reports entries that were added, changed or removed while no watch ran. */
-  #replace(fresh: Map<string, V>): void {
+  #replace(fresh: Map<string, Known<V>>): void {
     const former = this.#entries;
     this.#entries = fresh;
-    for (const [key, previous] of former) {
-      const value = fresh.get(key) ?? null;
-      if (value === null) this.#received.delete(key);
+    for (const [key, { value: previous }] of former) {
+      const value = fresh.get(key)?.value ?? null;
       if (JSON.stringify(value) === JSON.stringify(previous)) continue;
       for (const listener of this.#onChange) listener(key, value, previous);
     }
-    for (const [key, value] of fresh)
+    for (const [key, { value }] of fresh)
       if (!former.has(key)) for (const listener of this.#onChange) listener(key, value, null);
   }
 
+  /** Drops values that have left the bucket because of their age: a watch does not report that. */
+  #dropExpired(): void {
+    const keptMs = 2 * this.#bucket.ttlMs; // the server may be late: memory forgets after the bucket
+    if (keptMs === 0) return;
+    for (const [key, { value, at }] of this.#entries) {
+      if (this.#clock.monotonic() - at < keptMs) return; // all others were received later
+      this.#entries.delete(key);
+      for (const listener of this.#onChange) listener(key, null, value);
+    }
+  }
+
   #check(): void {
-    if (this.fresh || this.#reloading || this.#closed || !this.#bus.connected) return;
-    if (performance.now() - this.#loadedAt < RELOAD_MS) return;
-    this.#reloading = true;
+    this.#dropExpired();
+    if (this.fresh || this.#comparing || this.#closed || !this.#bus.connected) return;
+    if (performance.now() - this.#comparedAt < COMPARE_MS) return;
+    this.#comparing = true;
     this.#reloadIfBehind()
       .catch((error: unknown) => {
         this.#bus.logger.warn({ err: error, bucket: this.#bucket.name }, 'a watch could not be restarted');
       })
       .finally(() => {
-        this.#reloading = false;
+        this.#comparing = false;
       });
   }
 
-  /** Without a writer of ticks, memory may lack nothing: reloading many entries blocks the process for a while. */
+  /** A silent mirror may lack nothing: reloading many entries blocks the process for a while. */
   async #reloadIfBehind(): Promise<void> {
     const last = await this.#lastRevision();
     if (this.fresh || this.#closed) return;
-    if (this.#revision === last) this.#loadedAt = performance.now();
+    if (last === Math.max(this.#revision, this.#loadedTo)) this.#comparedAt = performance.now();
     else await this.load();
   }
 }

@@ -9,6 +9,7 @@ import {
   makeEvent,
   REFUSALS_STREAM,
   ServiceError,
+  type SpentToken,
   WEBHOOK_DELIVERIES_MAX,
   type WebhookDelivery,
 } from '@switchyard/contracts';
@@ -176,7 +177,7 @@ describe('a mirror', () => {
   test('sees a key added and removed, and reports the previous value', async () => {
     const keys = await openBucket(bus, 'keys');
     await keys.put('before', record('key_before'));
-    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    const mirror = await mirrorBucket(bus, keys);
     expect(mirror.lookup('before')).toMatchObject({ id: 'key_before' });
     const gone = Promise.withResolvers<void>();
     mirror.onChange((key, value) => {
@@ -192,7 +193,7 @@ describe('a mirror', () => {
     const keys = await openBucket(bus, 'keys');
     await keys.put('earlier', record('key_earlier'));
     const watched = vi.spyOn(keys.kv, 'watch');
-    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    const mirror = await mirrorBucket(bus, keys);
     const loadedAt = performance.now();
     (await watched.mock.results[0]?.value)?.stop();
     await keys.put('later', record('key_later'));
@@ -208,7 +209,7 @@ describe('a mirror', () => {
     const keys = await openBucket(bus, 'keys');
     await keys.put('aged', { ...record('key_aged'), created_at: '2001-01-01T00:00:00.000Z' });
     const loadedAfter = performance.now();
-    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    const mirror = await mirrorBucket(bus, keys);
     expect(mirror.ageMs('aged')).toBeLessThanOrEqual(performance.now() - loadedAfter);
     const writtenAfter = performance.now();
     await keys.put('aged', record('key_aged'));
@@ -222,7 +223,7 @@ describe('a mirror', () => {
 
   test('reads the bucket for keys that have not arrived yet', async () => {
     const keys = await openBucket(bus, 'keys');
-    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    const mirror = await mirrorBucket(bus, keys);
     await keys.put('new', record('key_new'));
     expect(await mirror.lookup('new')).toMatchObject({ id: 'key_new' });
     await keys.delete('new');
@@ -230,7 +231,7 @@ describe('a mirror', () => {
   });
 
   test('stops reading the bucket for a flood of keys that do not exist', async () => {
-    const mirror = await mirrorBucket(bus, await openBucket(bus, 'keys'), { tick: false });
+    const mirror = await mirrorBucket(bus, await openBucket(bus, 'keys'));
     const answers = Array.from({ length: 1_000 }, (_, n) => mirror.lookup(`guessed_${n}`));
     const read = await Promise.all(answers.filter((answer) => answer instanceof Promise));
     expect(read.length).toBeGreaterThan(0);
@@ -242,7 +243,7 @@ describe('a mirror', () => {
     const keys = await openBucket(bus, 'keys');
     const put = ['org_p.key_1', 'org_p.key_2', 'org_pp.key_3'];
     for (const key of put) await keys.put(key, record(key.slice(key.indexOf('.') + 1)));
-    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    const mirror = await mirrorBucket(bus, keys);
     const ids = mirror.valuesUnder('org_p.').map(({ id }) => id);
     expect(ids.sort()).toEqual(['key_1', 'key_2']);
     mirror.close();
@@ -251,7 +252,7 @@ describe('a mirror', () => {
 
   test('has caught up when it has everything that was in the bucket at the time of the call', async () => {
     const keys = await openBucket(bus, 'keys');
-    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    const mirror = await mirrorBucket(bus, keys);
     for (let i = 0; i < 20; i++) {
       await keys.put(`new-${i}`, record(`key_new_${i}`));
       await mirror.caughtUp(BUSY_MS);
@@ -265,7 +266,7 @@ describe('a mirror', () => {
 
   test('answers any number of concurrent caughtUp calls with one or two requests to the bucket', async () => {
     const keys = await openBucket(bus, 'keys');
-    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    const mirror = await mirrorBucket(bus, keys);
     const question = vi.spyOn(keys, 'lastRevision');
     const asked = Array.from({ length: 1_000 }, () => mirror.caughtUp(BUSY_MS));
     // Calls made after a record was written must not share an answer from before the write.
@@ -281,7 +282,7 @@ describe('a mirror', () => {
 
   test('reads the bucket again after a failed request', async () => {
     const keys = await openBucket(bus, 'keys');
-    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    const mirror = await mirrorBucket(bus, keys);
     vi.spyOn(keys, 'lastRevision').mockRejectedValueOnce(
       new ServiceError('service_unavailable', 'no answer'),
     );
@@ -294,7 +295,7 @@ describe('a mirror', () => {
 
   test('that receives nothing is not waited for', async () => {
     const keys = await openBucket(bus, 'keys');
-    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    const mirror = await mirrorBucket(bus, keys);
     mirror.close();
     await keys.put('unheard', record('key_unheard'));
     await expect(mirror.caughtUp(1)).rejects.toMatchObject({ code: 'service_unavailable', retryAfterS: 1 });
@@ -319,7 +320,7 @@ describe('a mirror', () => {
       };
       return Object.assign(delivered(), { stop: () => entries.stop() }) as unknown as typeof entries;
     });
-    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    const mirror = await mirrorBucket(bus, keys);
     await keys.put('paused', record('key_paused'));
     await arrived.promise;
     const last = await keys.lastRevision();
@@ -341,7 +342,7 @@ describe('a mirror', () => {
 
   test('does not trust its memory without a tick, and does again when the tick is back', async () => {
     const keys = await openBucket(bus, 'keys');
-    const mirror = await mirrorBucket(bus, keys, { tick: true });
+    const mirror = await mirrorBucket(bus, keys);
     /** Ticks until the mirror is fresh. */
     const trusted = async () => {
       const ticking = setInterval(() => void keys.tick('test').catch(() => {}), 100);
@@ -354,20 +355,76 @@ describe('a mirror', () => {
     mirror.close();
   });
 
-  test('without a tick does not reload all entries while nothing has changed, and does after a change that it missed', async () => {
-    const keys = await openBucket(bus, 'keys');
-    await keys.put('quiet', record('key_quiet'));
-    const mirror = await mirrorBucket(bus, keys, { tick: true });
+  const endWatches = async () => {
     for await (const { name } of bus.jsm.consumers.list('KV_keys'))
       await bus.jsm.consumers.delete('KV_keys', name);
-    const [reloaded, compared] = [vi.spyOn(keys.kv, 'watch'), vi.spyOn(keys, 'lastRevision')];
-    const enough = () => Math.max(reloaded.mock.calls.length, compared.mock.calls.length) > 1;
-    await vi.waitUntil(enough, { timeout: BUSY_MS });
-    expect(reloaded).not.toHaveBeenCalled();
-    await keys.put('missed', record('key_missed'));
-    await expect.poll(() => mirror.peek('missed')).toMatchObject({ id: 'key_missed' });
+  };
+
+  test.each([
+    ['nothing has changed', false],
+    ['the latest entries have left the bucket since they were written', true],
+  ])(
+    'whose watch is silent does not reload all entries while %s, and does after a change that it missed',
+    async (_, left) => {
+      const keys = await openBucket(bus, 'keys');
+      await keys.put('quiet', record('key_quiet'));
+      if (left) await bus.jsm.streams.deleteMessage('KV_keys', await keys.put('left', record('key_left')));
+      const mirror = await mirrorBucket(bus, keys);
+      await endWatches();
+      const [reloaded, compared] = [vi.spyOn(keys.kv, 'watch'), vi.spyOn(keys, 'lastRevision')];
+      const enough = () => Math.max(reloaded.mock.calls.length, compared.mock.calls.length) > 1;
+      await vi.waitUntil(enough, { timeout: BUSY_MS });
+      expect(reloaded).not.toHaveBeenCalled();
+      await keys.put('missed', record('key_missed'));
+      await expect.poll(() => mirror.peek('missed')).toMatchObject({ id: 'key_missed' });
+      mirror.close();
+      await Promise.all(['quiet', 'missed'].map((key) => keys.purge(key)));
+    },
+  );
+
+  test.each([
+    ['is empty', 0],
+    ['has fewer changes', 1],
+  ])(
+    'notices that its bucket was deleted and created again, and follows the new one: it %s',
+    async (_, changes) => {
+      await openBucket(bus, 'keys');
+      await bus.jsm.streams.delete('KV_keys');
+      const keys = await openBucket(bus, 'keys');
+      for (let n = 0; n < 3; n += 1) await keys.put('former', record(`key_${n}`));
+      const mirror = await mirrorBucket(bus, keys);
+      await bus.jsm.streams.delete('KV_keys');
+      await openBucket(bus, 'keys');
+      for (let n = 0; n < changes; n += 1) await keys.put('new', record(`key_new_${n}`));
+      await expect.poll(() => mirror.peek('former')).toBeNull();
+      await keys.put('later', record('key_later'));
+      await mirror.caughtUp(BUSY_MS);
+      expect(mirror.peek('later')).toMatchObject({ id: 'key_later' });
+      expect(mirror.entries()).toHaveLength(changes === 0 ? 1 : 2);
+      mirror.close();
+      for (const key of ['new', 'later']) await keys.purge(key);
+    },
+  );
+
+  test('forgets a value after the bucket did, and reports it, but not one that was written again', async () => {
+    const tokens = await openBucket(bus, 'spent-tokens');
+    const token: SpentToken = { at: '2026-11-21T00:00:00.000Z', org: 'org_x' };
+    for (const id of ['again', 'once']) await tokens.put(id, token);
+    let now = 0;
+    const mirror = await mirrorBucket(bus, tokens, { monotonic: () => now });
+    const forgotten: string[] = [];
+    mirror.onChange((id, value) => {
+      if (value === null) forgotten.push(id);
+    });
+    now = tokens.ttlMs;
+    await tokens.put('again', token);
+    await mirror.caughtUp(BUSY_MS);
+    now = 2 * tokens.ttlMs;
+    await expect.poll(() => mirror.peek('once')).toBeNull();
+    expect(mirror.entries()).toEqual([['again', token]]);
+    expect(mirror.ageMs('again')).toBe(tokens.ttlMs);
+    expect(forgotten).toEqual(['once']);
     mirror.close();
-    await Promise.all(['quiet', 'missed'].map((key) => keys.purge(key)));
   });
 });
 
@@ -383,7 +440,7 @@ describe('an answer of nats-server that it stores under a key', () => {
     await keys.put('original', record('key_original'));
     await bus.js.publish('$KV.keys.headless', JSON.stringify(record('key_headless')));
     const written = await keys.put(key, record('key_true'));
-    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    const mirror = await mirrorBucket(bus, keys);
     bus.nc.publish(subject, '', { reply: `$KV.keys.${key}` });
     const query = { last_by_subj: `$KV.keys.${key}` };
     const last = async () => (await bus.jsm.streams.getMessage('KV_keys', query))?.seq;

@@ -51,10 +51,10 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const providerKeys = await openBucket(bus, 'provider-keys');
   await ensureDefaultOrg(orgs, clock.now()); // before its first key, which is unknown without an org
   if (config.SWITCHYARD_KEY !== undefined) await ensureFirstKey(keys, config.SWITCHYARD_KEY, clock.now());
-  const known = await mirrorBucket(bus, keys, { tick: true });
-  const knownOrgs = await mirrorBucket(bus, orgs, { tick: true });
+  const known = await mirrorBucket(bus, keys);
+  const knownOrgs = await mirrorBucket(bus, orgs);
   const stopTicking = keepTicking(bus, [keys, orgs, providerKeys], logger);
-  const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), { tick: false, clock });
+  const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), clock);
   const computers = await computerOperations({ config, bus, logger, clock }, events, new Hosts(hosts, clock));
   const admission = admitHostEvents(computers);
   const files = await fileOperations({ config, bus, logger, clock });

@@ -47,17 +47,17 @@ async function open(bus: Bus): Promise<AccountRecords> {
   const close = () => {
     for (const mirror of opened) mirror.close();
   };
-  const open = async <V>(bucket: Bucket<V>, tick: boolean): Promise<Mirror<V>> => {
-    const mirror = await mirrorBucket(bus, bucket, { tick });
+  const open = async <V>(bucket: Bucket<V>): Promise<Mirror<V>> => {
+    const mirror = await mirrorBucket(bus, bucket);
     opened.push(mirror as Mirror<unknown>);
     return mirror;
   };
   try {
     const orgs = await openBucket(bus, 'orgs');
-    const orgRecords = await open(orgs, true);
+    const orgRecords = await open(orgs);
     const keys = await openBucket(bus, 'keys');
-    const keyRecords = await open(keys, true);
-    const placements = await open(await openBucket(bus, 'computer-placements'), false);
+    const keyRecords = await open(keys);
+    const placements = await open(await openBucket(bus, 'computer-placements'));
     return {
       ...{ orgs, keys },
       orgRecord: (org) => orgRecords.peek(org),
@@ -66,7 +66,10 @@ async function open(bus: Bus): Promise<AccountRecords> {
         const keysInBucket = keyIds.map((id) => keyRecordKey(org, id));
         await Promise.all([requireIn(orgRecords, [org]), requireIn(keyRecords, keysInBucket)]);
       },
-      placement: (org, computer) => placements.lookup(placementKey(org, computer)),
+      placement: (org, computer) => {
+        const key = placementKey(org, computer);
+        return placements.peek(key) ?? placements.lookup(key); // a placement never changes
+      },
       close,
     };
   } catch (error) {

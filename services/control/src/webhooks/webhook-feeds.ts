@@ -68,7 +68,7 @@ export class WebhookFeeds {
 
   static async start(options: WebhookFeedsOptions): Promise<WebhookFeeds> {
     await removeStrayConsumers(options);
-    const feeds = new WebhookFeeds(options, await mirrorBucket(options.bus, options.bucket, { tick: false }));
+    const feeds = new WebhookFeeds(options, await mirrorBucket(options.bus, options.bucket));
     feeds.#known.onChange((key, record) => feeds.#syncFeeds(key, record));
     for (const [key, record] of feeds.#known.entries()) feeds.#syncFeeds(key, record);
     return feeds;

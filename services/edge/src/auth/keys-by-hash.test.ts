@@ -30,7 +30,7 @@ afterAll(async () => {
   await nats?.stop();
 });
 beforeEach(async () => {
-  mirror = await mirrorBucket(bus, bucket, { tick: false });
+  mirror = await mirrorBucket(bus, bucket);
   keys = new KeysByHash(mirror);
 });
 afterEach(() => {
@@ -65,7 +65,7 @@ async function holdMirror(): Promise<PromiseWithResolvers<void>> {
     return Object.assign(later(), { stop: () => entries.stop() }) as unknown as typeof entries;
   });
   mirror.close();
-  mirror = await mirrorBucket(bus, bucket, { tick: false });
+  mirror = await mirrorBucket(bus, bucket);
   loaded = true;
   keys = new KeysByHash(mirror);
   return held;

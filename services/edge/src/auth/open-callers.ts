@@ -17,8 +17,8 @@ interface CallersDeps {
 /** Resolves when all keys and orgs are in memory. */
 export async function openCallers({ bus, clock, secret }: CallersDeps) {
   const now = () => clock.now();
-  const keys = await mirrorBucket(bus, await openBucket(bus, 'keys'), { tick: true });
-  const orgs = await mirrorBucket(bus, await openBucket(bus, 'orgs'), { tick: true });
+  const keys = await mirrorBucket(bus, await openBucket(bus, 'keys'));
+  const orgs = await mirrorBucket(bus, await openBucket(bus, 'orgs'));
   const keysByHash = new KeysByHash(keys);
   const authenticateHash = hashAuthenticator({ keys: keysByHash, orgs, now });
   const open = new OpenRelays(clock, authenticateHash);
@@ -29,7 +29,7 @@ export async function openCallers({ bus, clock, secret }: CallersDeps) {
     if (record?.suspended_at) open.suspend(org);
   });
   const bucket = await openBucket(bus, 'spent-tokens');
-  const spent = await mirrorBucket(bus, bucket, { tick: false });
+  const spent = await mirrorBucket(bus, bucket);
   const sessions = new Sessions({
     secret,
     spent: new SpentTokens({ bucket, mirror: spent, now }),

@@ -22,7 +22,7 @@ export async function openProviderKeys({
   secret,
   environment,
 }: ProviderKeysDeps): Promise<ProviderKeys> {
-  const records = await mirrorBucket(bus, await openBucket(bus, 'provider-keys'), { tick: true });
+  const records = await mirrorBucket(bus, await openBucket(bus, 'provider-keys'));
   return new ProviderKeys(records, new ProviderSeal(secret), environment);
 }
 

@@ -127,7 +127,7 @@ export class HostFeatures {
         outputBytesMax: 0,
       });
       if (exitCode !== 0) throw new Error('mounts of the host do not appear in a running container');
-      if (systemDisk && !(await systemDisks.isOn(slot, '/tmp/seen')))
+      if (systemDisk && !systemDisks.isOn(slot, '/tmp/seen'))
         throw new Error('writes of a computer do not land on its system disk');
     } finally {
       await containers.destroy(probe);

@@ -1,7 +1,8 @@
 // Compiles the init of computers (services/computer-agent/init, C) into one static file, again when its source changes.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmod, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ServiceError } from '@switchyard/contracts';
@@ -31,7 +32,7 @@ export async function ensureInitBinary(options: InitBinaryOptions): Promise<stri
   const hash = createHash('sha256').update(COMPILER_ARGUMENTS.join(' '));
   for (const file of sources) hash.update(`\0${file.name}\0${file.text}`);
   const binary = join(options.directory, `init-${hash.digest('hex').slice(0, HASH_LENGTH)}`);
-  if (await isFile(binary)) return binary;
+  if (existsSync(binary)) return binary;
 
   const unfinished = `${binary}.${process.pid}`;
   const files = sources.map(({ name }) => name).filter((name) => name.endsWith('.c'));
@@ -83,12 +84,5 @@ async function readSources(): Promise<{ name: string; text: string }[]> {
   const names = (await readdir(INIT_SOURCE_DIRECTORY)).filter((name) => /\.[ch]$/.test(name)).sort();
   return Promise.all(
     names.map(async (name) => ({ name, text: await readFile(join(INIT_SOURCE_DIRECTORY, name), 'utf8') })),
-  );
-}
-
-async function isFile(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isFile(),
-    () => false,
   );
 }

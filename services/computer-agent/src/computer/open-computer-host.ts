@@ -5,7 +5,8 @@
 //   slots/       mount points of pooled containers  system/    files written outside of workspaces
 //   workspaces/  files of computers without a disk  disks/     files of computers with a disk
 //   images/      pulled foreign images
-import { access, mkdir, readdir } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Logger, repeat, systemClock } from '@switchyard/service';
 import type Docker from 'dockerode';
@@ -89,7 +90,7 @@ async function openParts(options: ComputerHostOptions) {
   const { logger, standardImage, defaultSize } = options;
   const at = (name: string) => join(options.dataDirectory, name);
   await mkdir(options.dataDirectory, { recursive: true });
-  const engine = await engineOf(options);
+  const engine = engineOf(options);
   const storage = await openStorage(options);
   const useDisks = () => features.useDisks();
   const workspaces = await openWorkspaces(at('workspaces'), { disks: storage.disks, useDisks, logger });
@@ -142,18 +143,14 @@ async function openParts(options: ComputerHostOptions) {
   };
 }
 
-async function engineOf(options: ComputerHostOptions) {
-  const ipv6 = await access(IPV6_SETTINGS).then(
-    () => true,
-    () => false,
-  );
+function engineOf(options: ComputerHostOptions) {
   return createEngine({
     docker: options.docker,
     agentId: options.agentId,
     network: networkName(options.agentId),
     burst: options.burst,
     runtime: options.runtime,
-    ipv6,
+    ipv6: existsSync(IPV6_SETTINGS),
     answerMsMax: options.engineAnswerMsMax,
   });
 }

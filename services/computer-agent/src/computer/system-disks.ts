@@ -10,7 +10,8 @@
 // and start, the agent copies the folder of the writable layer to the disk and mounts the disk over it, so the engine
 // overlays the disk. The engine unmounts it when it removes the container. The first container proves that this works
 // with the present engine (`isOn`).
-import { access, mkdir, readdir, realpath, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { WritablePlaces } from '../docker/engine.ts';
 import { runProgram } from '../docker/host-programs.ts';
@@ -65,11 +66,7 @@ export async function openSystemDisks(directory: string, diskGb: number) {
       };
     },
     /** Whether a file created in the container, at an absolute path, is on its disk. */
-    isOn: (slot: string, path: string): Promise<boolean> =>
-      access(join(mountOf(slot), 'layer', 'diff', path)).then(
-        () => true,
-        () => false,
-      ),
+    isOn: (slot: string, path: string): boolean => existsSync(join(mountOf(slot), 'layer', 'diff', path)),
     /**
      * Call before the engine removes a container, so that it can remove the volumes. A running container keeps them.
      */

@@ -6,7 +6,8 @@
 // before the filter table and is not touched by Docker. The chain DOCKER-USER is meant for this, but Docker removes
 // the jump to it for a moment whenever any network is created. Rules of other programs are not changed.
 import { execFile } from 'node:child_process';
-import { access, readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { isIPv4 } from 'node:net';
 import { promisify } from 'node:util';
 
@@ -122,7 +123,7 @@ export async function installFirewall({
   };
   const installIpv6 = async () => {
     const nothing = [['-j', 'DROP']];
-    if (!(await hostHasIpv6())) return;
+    if (!hostHasIpv6()) return;
     await fillChains(IPV6, { [chains.forward]: nothing, [chains.input]: nothing });
     await insertHooks(IPV6, bridge);
   };
@@ -152,7 +153,7 @@ export async function isFirewallInstalled({
         (dropsIn(hook.chain) || (hook.chain === chains.download && mbitMax === undefined)),
     );
   };
-  return (await isComplete(IPV4)) && (!(await hostHasIpv6()) || (await isComplete(IPV6)));
+  return (await isComplete(IPV4)) && (!hostHasIpv6() || (await isComplete(IPV6)));
 }
 
 function tooManyConnections(bridge: string): string[][] {
@@ -229,11 +230,8 @@ function hooksOf(chains: FirewallChains, family: Family): Hook[] {
   return hooks;
 }
 
-function hostHasIpv6(): Promise<boolean> {
-  return access('/proc/net/if_inet6').then(
-    () => true,
-    () => false,
-  );
+function hostHasIpv6(): boolean {
+  return existsSync('/proc/net/if_inet6');
 }
 
 /** IPv4 name servers of this host that computers may query directly. */

@@ -1,6 +1,6 @@
 // The bridge network of one agent's computers: no traffic between computers, and behind the firewall.
 import { createHash } from 'node:crypto';
-import { access } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { Lock, type Logger, type Repeating, repeat, systemClock } from '@switchyard/service';
 import type Docker from 'dockerode';
 import { LABEL_AGENT } from './container-config.ts';
@@ -145,9 +145,6 @@ async function ensureBridge(docker: Docker, name: string, agentId: string): Prom
 }
 
 /** Reads a folder that follows the process's network namespace; /sys/class/net shows that of the mount of /sys. */
-function isInterfaceHere(name: string): Promise<boolean> {
-  return access(`/proc/sys/net/ipv4/conf/${name}`).then(
-    () => true,
-    () => false,
-  );
+async function isInterfaceHere(name: string): Promise<boolean> {
+  return existsSync(`/proc/sys/net/ipv4/conf/${name}`);
 }

@@ -33,7 +33,12 @@ interface DisksOptions {
 /** Starts no host program, because running computers wait for this to return. */
 export async function openDisks(options: DisksOptions): Promise<Disks> {
   const folder = await openDiskFolder(options.directory);
-  return new Disks(options, folder, await folder.computers(), await folder.mounted());
+  const computers = await folder.computers();
+  const mounted = await folder.mounted();
+  const disks = new Disks(options, folder, computers);
+  // One whose computer is taken over in time stays mounted.
+  for (const [id, disk] of computers) if (mounted.has(disk)) disks.unmountLater(id);
+  return disks;
 }
 
 export class Disks {
@@ -41,18 +46,16 @@ export class Disks {
   readonly #folder: DiskFolder;
   /** Computer id -> name of its disk. */
   readonly #disks: Map<string, string>;
-  readonly #mounted: Set<string>;
   readonly #spares: Spares<string>;
   /** Computers that stopped recently and whose disk is still mounted. */
   readonly #idle = new Map<string, NodeJS.Timeout>();
   readonly #locks = new Locks();
   #unusable: string | null | undefined;
 
-  constructor(options: DisksOptions, folder: DiskFolder, disks: Map<string, string>, mounted: Set<string>) {
+  constructor(options: DisksOptions, folder: DiskFolder, disks: Map<string, string>) {
     this.#options = options;
     this.#folder = folder;
     this.#disks = disks;
-    this.#mounted = mounted;
     this.#spares = new Spares({
       ...options,
       name: 'disk',
@@ -93,11 +96,6 @@ export class Disks {
     const disk = this.#disks.get(computerId);
     if (disk === undefined) return false;
     return (await stat(this.#folder.image(disk)).catch(nullWhenMissing)) !== null;
-  }
-
-  /** Computers whose disk is mounted. */
-  mounted(): string[] {
-    return [...this.#disks].filter(([, disk]) => this.#mounted.has(disk)).map(([id]) => id);
   }
 
   /** Path of the computer's files on its mounted disk. */
@@ -168,7 +166,6 @@ export class Disks {
       await this.#destroy(disk).catch(() => {}); // the next agent removes what is left
       throw error;
     }
-    this.#mounted.add(disk);
     return disk;
   }
 
@@ -181,16 +178,14 @@ export class Disks {
 
   async #mount(disk: string): Promise<void> {
     // Also after a `mount` that failed by its timeout: the kernel may have completed it.
-    if (!(await isFileSystem(this.#folder.mount(disk)))) {
-      try {
-        await this.#folder.mountWithFolders(disk);
-      } catch (error) {
-        throw new ServiceError('computer_failed', 'the computer’s disk cannot be mounted on its host now', {
-          cause: error,
-        });
-      }
+    if (await isFileSystem(this.#folder.mount(disk))) return;
+    try {
+      await this.#folder.mountWithFolders(disk);
+    } catch (error) {
+      throw new ServiceError('computer_failed', 'the computer’s disk cannot be mounted on its host now', {
+        cause: error,
+      });
     }
-    this.#mounted.add(disk);
   }
 
   /** Unmounts the disk, unless a slot shows it: an agent that starts may take a while to take its computer over. */
@@ -200,7 +195,6 @@ export class Disks {
         const disk = this.#disks.get(computerId);
         if (disk === undefined || (await this.#isShown(disk))) return;
         await unmountDisk(this.#folder.mount(disk));
-        this.#mounted.delete(disk);
       });
     } catch (error) {
       this.#options.logger.warn({ err: error, computer: computerId }, 'disk unmount failed');
@@ -216,7 +210,6 @@ export class Disks {
 
   async #destroy(disk: string): Promise<void> {
     await unmountDisk(this.#folder.mount(disk));
-    this.#mounted.delete(disk);
     await rm(this.#folder.image(disk), { force: true });
   }
 

@@ -179,7 +179,6 @@ async function openStorage(options: ComputerHostOptions) {
     openSystemDisks(at('system'), diskGb),
     warnOfLowHostLimits(logger),
   ]);
-  for (const id of disks.mounted()) disks.unmountLater(id); // one that is taken over in time keeps it
   return { disks, slots, sockets, systemDisks };
 }
 

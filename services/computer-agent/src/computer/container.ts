@@ -1,17 +1,15 @@
 // The container of a running computer: its init, which runs commands and opens streams, and its end.
-import { setTimeout as delay } from 'node:timers/promises';
+import { withTimeout } from '@switchyard/service';
 import type { Containers, StartedContainer } from './containers.ts';
 import type { InitClient } from './init-client.ts';
 
 /** How long to ask the engine how a computer ended. */
 const INSPECT_TIMEOUT_MS = 5_000;
 
-interface ContainerExit {
-  readonly reason: 'stopped' | 'out_of_memory' | 'exited';
-}
+type ContainerExit = 'exited' | 'out_of_memory';
 
 interface ContainerDeps {
-  readonly containers: Pick<Containers, 'inspect' | 'isEnding' | 'stop'>;
+  readonly containers: Pick<Containers, 'inspect' | 'stop'>;
   readonly remountWorkspace: () => Promise<void>;
 }
 
@@ -78,15 +76,9 @@ export class Container {
 
   /** The end of a computer is reported even if the engine does not answer. */
   async #exit(): Promise<ContainerExit> {
-    const { containers } = this.#deps;
-    const { containerId } = this;
-    if (containers.isEnding(containerId)) return { reason: 'stopped' };
-    const late = new AbortController();
-    const unknown = delay(INSPECT_TIMEOUT_MS, undefined, { signal: late.signal, ref: false });
-    const state = await Promise.race([containers.inspect(containerId), unknown]).catch(() => undefined);
-    late.abort();
-    unknown.catch(() => {});
-    if (containers.isEnding(containerId)) return { reason: 'stopped' };
-    return { reason: state?.oomKilled ? 'out_of_memory' : 'exited' };
+    const late = () => new Error('the Docker engine does not say how the computer ended');
+    const asked = this.#deps.containers.inspect(this.containerId);
+    const state = await withTimeout(asked, INSPECT_TIMEOUT_MS, late).catch(() => undefined);
+    return state?.oomKilled ? 'out_of_memory' : 'exited';
   }
 }

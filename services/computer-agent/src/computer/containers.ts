@@ -49,8 +49,6 @@ export class Containers {
   readonly #slots = new Map<string, string>();
   /** Slot -> computer that it was given to; none for a slot of the pool. */
   readonly #computers = new Map<string, string>();
-  /** Containers that this agent has begun to end. */
-  readonly #ending = new Set<string>();
   /** Slots that could not be cleared. Their containers are gone, so no list names them. */
   readonly #uncleared = new Set<string>();
 
@@ -144,18 +142,12 @@ export class Containers {
     return this.#deps.engine.inspect(containerId);
   }
 
-  /** This agent has begun to end the container. */
-  isEnding(containerId: string): boolean {
-    return this.#ending.has(containerId);
-  }
-
   /**
    * Ends the processes in order, SIGTERM first, then removes the container. Asks the init if possible, because the
    * engine starts a program to signal a container, which slows neighbours.
    */
   async stop({ containerId, slot, init }: StartedContainer): Promise<void> {
     const { engine } = this.#deps;
-    this.#ending.add(containerId);
     if (await init.stop()) await engine.ended(containerId);
     else await engine.stop(containerId);
     await this.remove({ containerId, slot });
@@ -169,12 +161,10 @@ export class Containers {
 
   /** Kills and removes the container, and everything that belongs to its slot. */
   async remove({ containerId, slot }: ContainerRef): Promise<void> {
-    this.#ending.add(containerId);
     await this.#deps.systemDisks.uncoverVolumes(slot);
     await this.#deps.engine.remove(containerId);
     await this.#clearSlot(slot);
     this.#slots.delete(containerId);
-    this.#ending.delete(containerId);
   }
 
   /** The same, by its id. Does nothing if the container is unknown. */

@@ -21,9 +21,8 @@ export function watchRun(computer: Computer, run: Run): void {
   lookLater(computer, run);
   holdAhead(computer, run);
   void run.container.ended.then(() => run.setEnded('exited'));
-  void run.container.exited.then((exit) => {
+  void run.container.exited.then((reason) => {
     if (computer.run !== run) return;
-    const reason = exit.reason === 'out_of_memory' ? 'out_of_memory' : 'exited';
     run.setEnded(reason);
     tryUntilDone(computer, run, () => endRun(computer, run.endNow(reason)));
   });

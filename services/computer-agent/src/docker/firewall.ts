@@ -87,22 +87,21 @@ export async function installFirewall({
 }: FirewallOptions): Promise<{ readonly connectionsLimited: boolean }> {
   const chains = chainsOf(bridge);
   const resolvers = await readResolvers(resolverFiles);
+  const dns = resolvers.flatMap((address) =>
+    ['udp', 'tcp'].map((protocol) => ['-d', address, '-p', protocol, '--dport', DNS_PORT, '-j', 'RETURN']),
+  );
   const forward = (limits: string[][]) => [
     ...overCeiling(bridge, 'srcip', mbitMax),
     ['-m', 'conntrack', '--ctstate', 'RELATED,ESTABLISHED', '-j', 'RETURN'],
     ...limits.map((match) => [...match, '-j', 'DROP']),
-    ...resolvers.flatMap((address) =>
-      ['udp', 'tcp'].map((protocol) => ['-d', address, '-p', protocol, '--dport', DNS_PORT, '-j', 'RETURN']),
-    ),
+    ...dns,
     ['-p', 'tcp', '--dport', SMTP_PORT, '-j', 'DROP'],
     ...allowedNetworks.map((network) => ['-d', network, '-j', 'RETURN']),
     ...REFUSED_NETWORKS.map((network) => ['-d', network, '-j', 'DROP']),
   ];
   const input = [
     ['-m', 'conntrack', '--ctstate', 'RELATED,ESTABLISHED', '-j', 'RETURN'],
-    ...resolvers.flatMap((address) =>
-      ['udp', 'tcp'].map((protocol) => ['-d', address, '-p', protocol, '--dport', DNS_PORT, '-j', 'RETURN']),
-    ),
+    ...dns,
     ['-j', 'DROP'],
   ];
   const installIpv4 = async () => {

@@ -29,8 +29,6 @@ export interface ForeignImagesDeps extends Omit<ImagePullDeps, 'loading' | 'remo
   readonly memory: string;
 }
 
-export type ForeignImages = ReturnType<typeof createForeignImages>;
-
 /** Serves one host. */
 export function createForeignImages(deps: ForeignImagesDeps) {
   const { docker, memory, logger } = deps;

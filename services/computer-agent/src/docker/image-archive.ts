@@ -14,7 +14,7 @@ import {
 import { BLOCK_BYTES, entryCounter } from './tar-entries.ts';
 
 const CONFIG_NAME = 'config.json';
-const BYTES_PER_GB = 1024 ** 3;
+export const BYTES_PER_GB = 1024 ** 3;
 /** Largest file of a tar header: eleven octal digits. */
 const FILE_BYTES_MAX = 8 ** 11 - 1;
 const HEADER = { name: 0, mode: 100, size: 124, mtime: 136, checksum: 148, type: 156, magic: 257 } as const;

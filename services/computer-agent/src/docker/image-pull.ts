@@ -7,7 +7,7 @@ import { createEgress, type Lookup, parseAllowList } from '@switchyard/egress';
 import { type HeldPlaces, type Logger, linesOf, type Places } from '@switchyard/service';
 import type Docker from 'dockerode';
 import { z } from 'zod';
-import { imageArchive, tooLarge } from './image-archive.ts';
+import { BYTES_PER_GB, imageArchive, tooLarge } from './image-archive.ts';
 import type { ImageReference } from './image-reference.ts';
 import {
   ImageFailure,
@@ -21,7 +21,6 @@ import { PullProgress } from './pull-progress.ts';
 const PULL_TIMEOUT_MS = 300_000;
 /** A pull without progress for this time is given up. */
 const STALLED_MS_MAX = 60_000;
-const BYTES_PER_GB = 1024 ** 3;
 /** Characters of a digest by which the engine names a layer that it unpacks. */
 const SHORT_ID_CHARS = 12;
 export const NO_ROOM = 'the host’s disk is nearly full';

@@ -3,8 +3,7 @@ import { minuteEvent } from '@switchyard/contracts';
 import { minuteCost } from '../metering/minutes.ts';
 import { RecordTaken } from '../store/computer-records.ts';
 import type { Computer } from './computer.ts';
-
-const SOURCE = '/switchyard/computer-agent';
+import { SOURCE } from './lifecycle-event.ts';
 
 /**
  * Publishes the run's minutes up to `minutes`, then counts them in the record. After a crash in between, the same ids

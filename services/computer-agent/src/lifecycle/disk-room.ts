@@ -2,8 +2,8 @@
 // promised size says nothing; the free space is read with each heartbeat.
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
+import { BYTES_PER_MB } from '../docker/container-config.ts';
 
-const BYTES_PER_MB = 1024 * 1024;
 const MB_PER_GB = 1024;
 /** An image of a million small files must not use them up. */
 const INODES_FREE_MIN = 100_000;

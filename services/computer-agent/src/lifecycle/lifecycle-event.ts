@@ -1,7 +1,7 @@
 // Events of a computer's transitions. Each id names the run and the change, so a repeated event is recognized.
 import { type ComputerRecord, type Event, eventIds, makeEvent } from '@switchyard/contracts';
 
-const SOURCE = '/switchyard/computer-agent';
+export const SOURCE = '/switchyard/computer-agent';
 
 type Change = 'created' | 'started' | 'stopped';
 

@@ -15,7 +15,10 @@ let room = true;
 beforeAll(async () => {
   registry = await startRegistry();
   const allowedNetworks = ['127.0.0.0/8'];
-  testHost = await openTestHost({ allowedNetworks, hasRoom: () => room, roomWatchMs: 50 });
+  // Without room, it suffices to remove one of two images.
+  const roomBytes = async () =>
+    room || (await pulled('kept/unused')).length < 2 ? Number.POSITIVE_INFINITY : -1;
+  testHost = await openTestHost({ allowedNetworks, hasRoom: () => room, roomBytes, roomWatchMs: 50 });
 }, SETUP_TIMEOUT_MS);
 afterAll(async () => {
   room = true;
@@ -35,23 +38,30 @@ async function start(computerId: string, image: string) {
   return reservation.start();
 }
 
-test('those that no container uses are removed, and pulled again when needed and there is room', async () => {
-  const [used, unused] = [await registry.push('kept/used'), await registry.push('kept/unused')];
-  const running = await start('cmp_running', used);
-  const stopped = await start('cmp_stopped', unused);
-  await stopped.stop();
-  expect([await pulled('kept/used'), await pulled('kept/unused')]).toMatchObject([[{}], [{}]]);
+test('as few as needed that no container uses are removed, and pulled again when there is room', async () => {
+  const running = await start('cmp_running', await registry.push('kept/used'));
+  const unused = new Map<string, string>();
+  for (const id of ['cmp_one', 'cmp_two']) {
+    const image = await registry.push(`kept/unused-${id}`);
+    unused.set(id, image);
+    await (await start(id, image)).stop();
+  }
+  expect([await pulled('kept/used'), await pulled('kept/unused')]).toMatchObject([[{}], [{}, {}]]);
 
   room = false;
-  await expect.poll(() => pulled('kept/unused'), PATIENCE).toEqual([]);
+  await expect.poll(() => pulled('kept/unused'), PATIENCE).toHaveLength(1);
   expect(await pulled('kept/used')).toHaveLength(1);
-  await expect(start('cmp_stopped', unused)).rejects.toMatchObject({
+  const [left] = await pulled('kept/unused');
+  const isLeft = (id: string) => left!.RepoTags!.some((name) => name.includes(`unused-${id}`));
+  const [removed, kept] = isLeft('cmp_one') ? ['cmp_two', 'cmp_one'] : ['cmp_one', 'cmp_two'];
+  await expect(start(removed, unused.get(removed)!)).rejects.toMatchObject({
     code: 'image_unavailable',
     details: { reason: 'no_room' },
   });
+  const started = await start(kept, unused.get(kept)!);
 
   room = true;
-  const again = await start('cmp_stopped', unused);
-  expect(await pulled('kept/unused')).toHaveLength(1);
-  for (const computer of [running, again]) await computer.stop();
+  const again = await start(removed, unused.get(removed)!);
+  expect(await pulled('kept/unused')).toHaveLength(2);
+  for (const computer of [running, started, again]) await computer.stop();
 });

@@ -55,7 +55,7 @@ export interface ComputerHostOptions {
   readonly imageGbMax: number;
   /** Whether the host's disks have room for more. */
   readonly hasRoom: () => boolean;
-  /** Bytes that images may still take of the host's disks; measured for each call. */
+  /** Bytes that images may still take of the host's disks, negative without `hasRoom`; measured for each call. */
   readonly roomBytes: () => Promise<number>;
   readonly roomWatchMs?: number;
   /** OCI runtime; default: the engine's. */
@@ -195,7 +195,7 @@ function imagesOf(options: ComputerHostOptions) {
   });
   const makeRoom = async () => {
     if (hasRoom()) return;
-    const removed = await foreignImages.removeUnused();
+    const removed = await foreignImages.removeUnused(async () => (await roomBytes()) >= 0);
     if (removed > 0) logger.info({ removed }, 'images were removed to make room on the disk');
   };
   const failed = 'no room could be made on the disk';

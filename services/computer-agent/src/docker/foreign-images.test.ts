@@ -43,8 +43,8 @@ afterEach(async () => {
 });
 afterAll(() => registry?.stop(), 120_000);
 
-const images = (change: Partial<ForeignImagesDeps> = {}) =>
-  createForeignImages({
+const images = (change: Partial<ForeignImagesDeps> = {}) => {
+  const { use, removeUnused } = createForeignImages({
     docker,
     memory,
     gbMax: 1,
@@ -54,6 +54,8 @@ const images = (change: Partial<ForeignImagesDeps> = {}) =>
     allowedNetworks: ['127.0.0.0/8'],
     ...change,
   });
+  return { use, removeUnused: () => removeUnused(async () => false) };
+};
 const ensure = (
   image: string,
   { onPull, signal, ...change }: Partial<ForeignImagesDeps> & Omit<ImageRequest, 'image'> = {},
@@ -136,16 +138,17 @@ describe('an image removed to make room', () => {
     expect(await removeUnused()).toBe(1); // it is remembered
   });
 
-  test('is removed when another needs more than the free room', async () => {
-    const unused = await registry.push('room/unused');
+  test('is removed when another needs more than the free room, and no more than needed', async () => {
+    const unused = [await registry.push('room/unused-1'), await registry.push('room/unused-2')];
     const needed = await registry.push('room/needed', { bytes: MANY_BYTES });
-    const roomBytes = async () => ((await left(unused)).length > 0 ? MANY_BYTES / 2 : 2 * MANY_BYTES);
+    const leftUnused = async () => (await Promise.all(unused.map(left))).flat().length;
+    const roomBytes = async () => ((await leftUnused()) === 2 ? MANY_BYTES / 2 : 2 * MANY_BYTES);
     const { use, removeUnused } = images({ roomBytes });
-    await use({ image: unused }, async () => {});
-    expect(await left(unused)).toHaveLength(1);
+    for (const image of unused) await use({ image }, async () => {});
+    expect(await leftUnused()).toBe(2);
     await use({ image: needed }, async () => {});
-    expect(await left(unused)).toEqual([]);
-    expect(await removeUnused()).toBe(1);
+    expect(await leftUnused()).toBe(1);
+    expect(await removeUnused()).toBe(2);
   });
 
   test('stays as long as it is used, by whatever name', async () => {

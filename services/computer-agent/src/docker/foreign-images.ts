@@ -10,7 +10,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
 import { isImagePresent } from '@switchyard/sandbox-computer';
-import { Places } from '@switchyard/service';
+import { Lock, Places } from '@switchyard/service';
 import type Docker from 'dockerode';
 import { ImagePull, type ImagePullDeps, type ImageRequest, NO_ROOM } from './image-pull.ts';
 import { type ImageReference, parseImageReference } from './image-reference.ts';
@@ -42,9 +42,10 @@ export function createForeignImages(deps: ForeignImagesDeps) {
   const isInUse = (repository: string) =>
     uses.has(repository) || loading.values().some((pull) => pull.repository === repository);
 
-  const removeAllUnused = async () => {
+  const removeUntil = async (isEnough: () => Promise<boolean>) => {
     let removed = 0;
     for (const name of await readdir(memory).catch(() => [])) {
+      if (await isEnough()) break;
       const note = join(memory, name);
       const pinned = await readFile(note, 'utf8').catch(() => ''); // a pull that failed has just removed it
       const repository = parseImageReference(pinned)?.repository;
@@ -63,18 +64,14 @@ export function createForeignImages(deps: ForeignImagesDeps) {
     }
     return removed;
   };
-  let removing: Promise<number> | null = null;
+  const oneAtATime = new Lock();
   /**
-   * Removes pulled images that are not in use, when the host's disk is nearly full. A stopped computer has no
-   * container; its image is pulled again when it starts.
+   * Removes pulled images that are not in use, one after the other until `isEnough`, when the host's disk is nearly
+   * full. A stopped computer has no container; its image is pulled again when it starts, which may fail.
    * @returns how many were removed
    */
-  const removeUnused = (): Promise<number> => {
-    removing ??= removeAllUnused().finally(() => {
-      removing = null;
-    });
-    return removing;
-  };
+  const removeUnused = (isEnough: () => Promise<boolean>): Promise<number> =>
+    oneAtATime.run(() => removeUntil(isEnough));
   const turns = new Places({ max: PULLS_MAX, orgMax: ORG_PULLS_MAX });
   const pullDeps = { ...deps, removeUnused, turns, loading };
 

@@ -40,8 +40,8 @@ export interface ImagePullDeps {
   readonly hasRoom: () => boolean;
   /** Bytes that images may still take of this host's disk; measured for each call. */
   readonly roomBytes: () => Promise<number>;
-  /** Removes images that are not in use. */
-  readonly removeUnused: () => Promise<number>;
+  /** Removes images that are not in use, until `isEnough`. */
+  readonly removeUnused: (isEnough: () => Promise<boolean>) => Promise<number>;
   /** Limits this host's pulls. */
   readonly turns: Places;
   /** Pulls of this host whose image the engine is receiving or unpacking. */
@@ -177,13 +177,14 @@ export class ImagePull {
     const { roomBytes, removeUnused, loading } = this.#deps;
     const isReserved = async () => {
       const room = await roomBytes();
-      const promised = loading.values().reduce((sum, other) => sum + other.#unpackedBytes, 0);
+      const others = loading.values().filter((pull) => pull !== this);
+      const promised = others.reduce((sum, other) => sum + other.#unpackedBytes, 0);
       if (promised + bytes > room) return false;
       this.#unpackedBytes = bytes;
       return true;
     };
     if (await isReserved()) return;
-    await removeUnused();
+    await removeUnused(isReserved);
     if (await isReserved()) return;
     throw new ImageFailure('no_room', NO_ROOM);
   }

@@ -190,6 +190,7 @@ function imagesOf(options: ComputerHostOptions) {
     gbMax: options.imageGbMax,
     hasRoom,
     roomBytes,
+    answerMsMax: options.engineAnswerMsMax,
     allowedNetworks,
     logger,
   });

@@ -56,10 +56,11 @@ export type Engine = ReturnType<typeof createEngine>;
 export function engineInfo(
   docker: Docker,
 ): Promise<{ NCPU: number; MemTotal: number; DockerRootDir: string }> {
-  return answeredBy(docker.info(), ANSWER_MS_MAX);
+  return answeredBy(docker.info());
 }
 
-function answeredBy<T>(answer: Promise<T>, msMax: number): Promise<T> {
+/** @throws when the engine does not answer in time */
+export function answeredBy<T>(answer: Promise<T>, msMax = ANSWER_MS_MAX): Promise<T> {
   const late = () => new Error(`the Docker engine does not answer within ${msMax / 1_000} s`);
   return withTimeout(answer, msMax, late);
 }

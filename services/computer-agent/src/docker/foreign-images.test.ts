@@ -372,6 +372,24 @@ test('an image that fills the disk while the engine unpacks it keeps its room un
   await use({ image: second }, (pinned) => docker.getImage(pinned).remove());
 });
 
+test('an image is refused while the engine hangs: its computer can be stopped and deleted', async () => {
+  const image = await registry.push('bad/hanging');
+  const engine = await openHeldEngine();
+  onTestFinished(() => engine.close());
+  await ensure(image);
+  const { use, removeUnused } = images({ docker: engine.docker, answerMsMax: 100 });
+  const refused = () =>
+    expect(use({ image }, async () => {})).rejects.toEqual(unavailable('failed', /could not load/));
+  await Promise.all([engine.hold(/^GET .*\/images\//), refused()]);
+  engine.release();
+  const asked = engine.hold(/^DELETE .*\/images\//);
+  const removal = removeUnused();
+  await asked;
+  await refused();
+  engine.release();
+  expect(await removal).toBe(1);
+});
+
 describe('a registry behind the host', () => {
   test.each(['10.0.0.5', '127.0.0.1', '169.254.169.254', '192.168.1.1', '::1', 'fd00::1'])(
     'at %s is refused before any request',

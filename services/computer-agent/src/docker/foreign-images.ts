@@ -12,6 +12,7 @@ import { ServiceError } from '@switchyard/contracts';
 import { isImagePresent } from '@switchyard/sandbox-computer';
 import { Lock, Places } from '@switchyard/service';
 import type Docker from 'dockerode';
+import { answeredBy } from './engine.ts';
 import { ImagePull, type ImagePullDeps, type ImageRequest, NO_ROOM } from './image-pull.ts';
 import { type ImageReference, parseImageReference } from './image-reference.ts';
 import { ImageFailure, type ImageFailureReason } from './image-registry.ts';
@@ -29,14 +30,18 @@ export interface ForeignImagesDeps extends Omit<ImagePullDeps, 'loading' | 'remo
   readonly memory: string;
 }
 
+interface EnsureDeps extends ImagePullDeps {
+  readonly memory: string;
+  /** By repository. A pull must wait: the engine removes in steps, and would remove what is pulled in between. */
+  readonly removals: ReadonlyMap<string, Promise<boolean>>;
+}
+
 /** Serves one host. */
 export function createForeignImages(deps: ForeignImagesDeps) {
   const { docker, memory, logger } = deps;
   /** Repository -> number of current uses of its images. */
   const uses = new Map<string, number>();
-  /** By repository. A pull must wait: the engine removes in steps, and would remove what is pulled in between. */
   const removals = new Map<string, Promise<boolean>>();
-
   const loading = new Set<ImagePull>();
   /** The engine unpacks even if the caller has left; until it is done, the image cannot be removed. */
   const isInUse = (repository: string) =>
@@ -73,7 +78,7 @@ export function createForeignImages(deps: ForeignImagesDeps) {
   const removeUnused = (isEnough: () => Promise<boolean>): Promise<number> =>
     oneAtATime.run(() => removeUntil(isEnough));
   const turns = new Places({ max: PULLS_MAX, orgMax: ORG_PULLS_MAX });
-  const pullDeps = { ...deps, removeUnused, turns, loading };
+  const ensureDeps = { ...deps, removeUnused, removals, turns, loading };
 
   return {
     /**
@@ -86,10 +91,9 @@ export function createForeignImages(deps: ForeignImagesDeps) {
       const reference = parseImageReference(request.image);
       if (!reference) throw new Error(`control admitted ${request.image}, which is no image reference`);
       const { repository } = reference;
-      for (let removal = removals.get(repository); removal; removal = removals.get(repository)) await removal;
       uses.set(repository, (uses.get(repository) ?? 0) + 1);
       try {
-        return await work(await ensure(memory, pullDeps, request, reference));
+        return await work(await ensure(ensureDeps, request, reference));
       } finally {
         const others = (uses.get(repository) ?? 1) - 1;
         if (others > 0) uses.set(repository, others);
@@ -116,36 +120,32 @@ async function removeImage(docker: Docker, pinned: string, note: string): Promis
 }
 
 /** @returns the image's name in the engine */
-async function ensure(
-  memory: string,
-  deps: ImagePullDeps,
-  request: ImageRequest,
-  reference: ImageReference,
-): Promise<string> {
-  const { docker } = deps;
+async function ensure(deps: EnsureDeps, request: ImageRequest, reference: ImageReference): Promise<string> {
   const { image, signal } = request;
-  const note = join(memory, createHash('sha256').update(image).digest('hex'));
-  const known = await findNoted(docker, note);
-  if (known) return known;
-
-  if (!deps.hasRoom()) throw unavailable(image, 'no_room', NO_ROOM);
-  const pull = new ImagePull(deps, request, reference);
+  const note = join(deps.memory, createHash('sha256').update(image).digest('hex'));
+  let pull: ImagePull | undefined;
   try {
+    const removal = deps.removals.get(reference.repository);
+    if (removal) await answeredBy(removal, deps.answerMsMax);
+    const known = await findNoted(deps, note);
+    if (known) return known;
+    if (!deps.hasRoom()) throw new ImageFailure('no_room', NO_ROOM);
+    pull = new ImagePull(deps, request, reference);
     await pull.begin();
     // Another pull of the image may have ended meanwhile.
-    return (await findNoted(docker, note)) ?? (await fetchNoted(pull, docker, reference, note));
+    return (await findNoted(deps, note)) ?? (await fetchNoted(pull, deps, reference, note));
   } catch (error) {
     signal?.throwIfAborted();
     throw toUnavailable(image, error);
   } finally {
-    pull.end();
+    pull?.end();
   }
 }
 
 /** Writes the note before the image, so that the next agent finds the leftovers of a dead one. */
 async function fetchNoted(
   pull: ImagePull,
-  docker: Docker,
+  deps: ImagePullDeps,
   { repository }: ImageReference,
   note: string,
 ): Promise<string> {
@@ -157,16 +157,20 @@ async function fetchNoted(
     await pull.fetch(found, pinned);
     return pinned;
   } catch (error) {
-    const isLeft = pull.isHandedOver || (await findNoted(docker, note).catch(() => undefined));
+    const isLeft = pull.isHandedOver || (await findNoted(deps, note).catch(() => undefined));
     if (!isLeft) await rm(note, { force: true });
     throw error;
   }
 }
 
 /** @returns the name of the image in the engine, if it is there */
-async function findNoted(docker: Docker, note: string): Promise<string | undefined> {
+async function findNoted(
+  { docker, answerMsMax }: Pick<ImagePullDeps, 'docker' | 'answerMsMax'>,
+  note: string,
+): Promise<string | undefined> {
   const pinned = await readFile(note, 'utf8').catch(() => '');
-  return pinned !== '' && (await isImagePresent(docker, pinned)) ? pinned : undefined;
+  const isThere = pinned !== '' && (await answeredBy(isImagePresent(docker, pinned), answerMsMax));
+  return isThere ? pinned : undefined;
 }
 
 function toUnavailable(image: string, error: unknown): ServiceError {

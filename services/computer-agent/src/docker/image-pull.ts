@@ -52,6 +52,8 @@ export interface ImagePullDeps {
   readonly lookup?: Lookup;
   readonly timeoutMs?: number;
   readonly stalledMsMax?: number;
+  /** Timeout for answers of the engine, in place of its default. */
+  readonly answerMsMax?: number | undefined;
 }
 
 export interface ImageRequest {
@@ -163,7 +165,7 @@ export class ImagePull {
       },
     });
     await this.#load(Readable.from(archive, { objectMode: false }), { image, config });
-    const { Size: bytes } = await docker.getImage(tag).inspect();
+    const { Size: bytes } = await this.#orAborted(docker.getImage(tag).inspect());
     this.#progress.loaded();
     this.#request.onPull?.(this.#progress.now);
     logger.info({ image: this.#request.image, pinned: tag, bytes }, 'Image pulled');

@@ -44,18 +44,23 @@ const refusedFor = (words: RegExp) =>
   expect.objectContaining({ code: 'no_capacity', message: expect.stringMatching(words) });
 
 describe('without firewall rules', () => {
-  /** Makes `iptables-restore` fail while `broken` exists, for this process only. */
+  /** Makes `iptables-restore` fail while `broken` exists and matches its rules, for this process only. */
   async function breakableFirewall() {
     const folder = await mkdtemp(join(tmpdir(), 'switchyard-iptables-'));
     const broken = join(folder, 'broken');
     const { stdout } = await exec('which', ['iptables-restore']);
     const program = join(folder, 'iptables-restore');
-    const script = `#!/bin/sh\nif [ -e ${broken} ]; then echo 'no chain by that name' >&2; exit 4; fi\nexec ${stdout.trim()} "$@"\n`;
+    const script = `#!/bin/sh
+rules=$(cat)
+if [ -e ${broken} ] && echo "$rules" | grep -q -f ${broken}; then echo 'no chain by that name' >&2; exit 4; fi
+echo "$rules" | ${stdout.trim()} "$@"
+`;
     await writeFile(program, script);
     await chmod(program, 0o755);
     vi.stubEnv('PATH', `${folder}${delimiter}${process.env.PATH}`);
     return {
-      break: () => writeFile(broken, ''),
+      /** @param rules a regular expression; default: all */
+      break: (rules = '') => writeFile(broken, `${rules}\n`),
       repair: () => rm(broken),
       remove: () => rm(folder, { recursive: true, force: true }),
     };
@@ -78,6 +83,26 @@ describe('without firewall rules', () => {
       expect(await gauge(testHost)).toMatch(/\{reason="firewall"\} 0\n/);
       const { computer } = await testHost.createComputer();
       expect((await run(computer, 'echo up')).output.toString()).toBe('up\n');
+    } finally {
+      await firewall.remove();
+    }
+  });
+
+  test('a host whose first rules lack the limit on connections says why, and installs it in a later round', async () => {
+    const firewall = await breakableFirewall();
+    try {
+      await firewall.break('connlimit');
+      const { logger, warnings } = recordingLogger();
+      testHost = await openTestHost({ logger, wallsWatchMs: WALLS_WATCH_MS });
+      expect(testHost.host.refusal()).toBeUndefined();
+      const chain = chainsOf(networkName(testHost.options.agentId)).forward;
+      const rules = async () => (await exec('iptables', ['-w', '10', '-t', 'mangle', '-S', chain])).stdout;
+      expect(await rules()).not.toContain('connlimit');
+      await firewall.repair();
+      await expect.poll(rules).toContain('connlimit');
+      expect(await rules()).toContain('hashlimit');
+      const said = warnings.filter((line) => line.includes('Connections not limited'));
+      expect(said).toEqual([expect.stringMatching(/no chain by that name/)]);
     } finally {
       await firewall.remove();
     }

@@ -77,6 +77,7 @@ export function chainsOf(bridge: string): FirewallChains {
 
 /**
  * Installs or restores the rules. Safe to repeat.
+ * @returns why the number of connections is not limited; undefined: it is
  * @throws when iptables is missing or fails: computers are then not isolated, and the caller must decide
  */
 export async function installFirewall({
@@ -84,7 +85,7 @@ export async function installFirewall({
   allowedNetworks,
   mbitMax,
   resolverFiles,
-}: FirewallOptions): Promise<{ readonly connectionsLimited: boolean }> {
+}: FirewallOptions): Promise<{ readonly unlimitedReason: string | undefined }> {
   const chains = chainsOf(bridge);
   const resolvers = await readResolvers(resolverFiles);
   const dns = resolvers.flatMap((address) =>
@@ -112,13 +113,10 @@ export async function installFirewall({
         [chains.download]: overCeiling(bridge, 'dstip', mbitMax),
       });
     // Some kernels lack the two matches for limits; the firewall is useful without them.
-    const isLimited = await fill(tooManyConnections(bridge)).then(
-      () => true,
-      () => false,
-    );
-    if (!isLimited) await fill([]);
+    const unlimited = await fill(tooManyConnections(bridge)).catch((error: Error) => error);
+    if (unlimited) await fill([]);
     await insertHooks(IPV4, bridge);
-    return isLimited;
+    return unlimited?.message.trim();
   };
   const installIpv6 = async () => {
     const nothing = [['-j', 'DROP']];
@@ -126,8 +124,8 @@ export async function installFirewall({
     await fillChains(IPV6, { [chains.forward]: nothing, [chains.input]: nothing });
     await insertHooks(IPV6, bridge);
   };
-  const [connectionsLimited] = await Promise.all([installIpv4(), installIpv6()]);
-  return { connectionsLimited };
+  const [unlimitedReason] = await Promise.all([installIpv4(), installIpv6()]);
+  return { unlimitedReason };
 }
 
 /**

@@ -36,6 +36,8 @@ export class BridgeNetwork {
   readonly #options: NetworkOptions;
   readonly #lock = new Lock();
   #isOpen = false;
+  /** Why the connections of computers are not limited; undefined when they are, and before the first attempt. */
+  #unlimitedReason: string | undefined;
   #watch: Repeating | undefined;
 
   constructor(options: NetworkOptions) {
@@ -93,9 +95,10 @@ export class BridgeNetwork {
     }
     const isInstalled = () => isFirewallInstalled({ bridge, mbitMax, resolverFiles }).catch(() => false);
     // An earlier agent's rules may be for other allowed networks.
-    if (!isFirst && this.unprotectedReason === undefined && (await isInstalled())) return;
+    const isInPlace = !isFirst && this.unprotectedReason === undefined && (await isInstalled());
+    if (isInPlace && this.#unlimitedReason === undefined) return;
     await this.#installFirewall();
-    if (!isFirst && this.unprotectedReason === undefined)
+    if (!isFirst && !isInPlace && this.unprotectedReason === undefined)
       logger.warn({ bridge }, 'Firewall rules were missing or outdated; installed again');
   }
 
@@ -103,18 +106,19 @@ export class BridgeNetwork {
     const { allowedNetworks, mbitMax, resolverFiles, logger } = this.#options;
     const bridge = this.name;
     try {
-      const { connectionsLimited } = await installFirewall({
+      const { unlimitedReason: reason } = await installFirewall({
         bridge,
         allowedNetworks,
         mbitMax,
         resolverFiles,
       });
       this.unprotectedReason = undefined;
-      if (!connectionsLimited)
+      if (reason !== undefined && this.#unlimitedReason === undefined)
         logger.warn(
-          {},
-          'The kernel cannot limit connections: one computer can fill the connection table of this host',
+          { reason },
+          'Connections not limited: one computer can fill the connection table of this host; trying again',
         );
+      this.#unlimitedReason = reason;
     } catch (error) {
       const reason = `iptables failed: ${error instanceof Error ? error.message.trim() : String(error)}`;
       this.#lacksRules(reason, 'Install iptables and run the agent as root');

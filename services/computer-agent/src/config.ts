@@ -21,11 +21,17 @@ export const agentConfig = computerLimitsEnv.extend({
   SWITCHYARD_COMPUTER_IMAGE: z.enum(['build', 'keep']).default('build'),
   /** `runc`, `runsc`, `kata` …; unset: the engine's default. */
   SWITCHYARD_COMPUTER_RUNTIME: z.string().optional(),
-  /** Private networks (CIDR, comma-separated) that computers may reach, and that may contain image registries. */
+  /** Private IPv4 networks (CIDR, comma-separated) that computers may reach, and that may contain image registries. */
   SWITCHYARD_COMPUTER_NETWORKS: z
     .string()
     .default('')
-    .transform((list) => list.split(',').filter((network) => network !== '')),
+    .transform((list) =>
+      list
+        .split(',')
+        .map((network) => network.trim())
+        .filter(Boolean),
+    )
+    .pipe(z.array(z.cidrv4())),
   /** Mbit/s that one computer may send, and that it may receive. Unset: no ceiling. */
   SWITCHYARD_COMPUTER_MBIT_MAX: z.coerce.number().min(1).max(10_000).optional(),
   /**

@@ -32,8 +32,8 @@ interface NewContainer extends ContainerOptions {
 interface ContainersDeps {
   readonly engine: Engine;
   readonly sockets: ControlSockets;
-  /** undefined: this process cannot mount. */
-  readonly slots: MountSlots | undefined;
+  /** undefined while this process cannot mount. */
+  readonly slots: () => MountSlots | undefined;
   readonly systemDisks: SystemDisks;
   readonly workspaces: Pick<Workspaces, 'close'>;
   readonly logger: Logger;
@@ -73,7 +73,8 @@ export class Containers {
 
   /** Leaves nothing behind when it fails. @throws ServiceError `computer_failed` */
   async create({ slot, systemDisk, folder, ...options }: NewContainer): Promise<ContainerRef> {
-    const { engine, sockets, systemDisks, slots } = this.#deps;
+    const { engine, sockets, systemDisks } = this.#deps;
+    const slots = this.#deps.slots();
     let containerId: string | undefined;
     try {
       await sockets.create(slot);
@@ -180,7 +181,8 @@ export class Containers {
    * that cannot be removed is logged and left.
    */
   async removeLeftovers(): Promise<void> {
-    const { sockets, slots, systemDisks } = this.#deps;
+    const { sockets, systemDisks } = this.#deps;
+    const slots = this.#deps.slots();
     const left = await this.#list(); // what is left of removed ones is cleared below
     const empty = new Set(await slots?.empty());
     for (const { containerId, slot } of left)
@@ -206,7 +208,7 @@ export class Containers {
   async #clearSlot(slot: string): Promise<void> {
     const { slots, sockets, systemDisks, workspaces } = this.#deps;
     try {
-      await slots?.remove(slot);
+      await slots()?.remove(slot);
       await sockets.remove(slot);
       await systemDisks.remove(slot);
     } catch (error) {

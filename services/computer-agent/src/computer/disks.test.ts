@@ -286,6 +286,22 @@ test('where mounts do not reach running containers, computers write into folders
   expect(await output(await testHost.connect(computer, next), 'cat file')).toBe('kept\n');
 });
 
+test('a host that cannot mount when it is opened starts computers with disks once it can', async () => {
+  testHost = await openTestHost({ disks: 'auto', diskGb: SMALL_GB, prepareRetryMs: 200 });
+  const { id, computer } = await testHost.createComputer();
+  await run(computer, 'echo kept > file');
+  await computer.stop();
+  await testHost.host.close();
+  const slots = join(testHost.options.dataDirectory, 'slots');
+  await rm(slots, { recursive: true });
+  await writeFile(slots, 'where the folder of mount points belongs');
+  const next = await testHost.reopen();
+  await expect(start(next, id)).rejects.toThrow(/cannot mount/);
+  await rm(slots);
+  const file = async () => output(await start(next, id), 'cat file');
+  await expect.poll(() => file().catch((error) => error.message)).toBe('kept\n');
+});
+
 test('without disks, computers write into folders, and it is said', async () => {
   const warnings: string[] = [];
   const logger = makeLogger('test', 'warn', { write: (line) => void warnings.push(line) });

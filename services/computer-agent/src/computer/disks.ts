@@ -87,6 +87,11 @@ export class Disks {
     return this.#unusable;
   }
 
+  /** No computer has a disk. */
+  get isEmpty(): boolean {
+    return this.#disks.size === 0;
+  }
+
   has(computerId: string): boolean {
     return this.#disks.has(computerId);
   }

@@ -23,7 +23,8 @@ export const NO_DISK_LIMIT_MESSAGE =
 interface HostFeaturesDeps {
   readonly policy: DiskPolicy;
   readonly disks: Disks;
-  readonly slots: MountSlots | undefined;
+  /** As in `Containers`. */
+  readonly slots: () => MountSlots | undefined;
   readonly systemDisks: SystemDisks;
   readonly containers: Containers;
   /** Image and size of the probe container. */
@@ -93,7 +94,8 @@ export class HostFeatures {
 
   /** Tries with a system disk first, then without one. */
   async #probe(): Promise<Proven> {
-    const { slots, disks, logger } = this.#deps;
+    const { disks, logger } = this.#deps;
+    const slots = this.#deps.slots();
     if (!slots) return { mounts: false, systemDisks: false };
     for (const systemDisks of disks.unusable === null ? [true, false] : [false]) {
       try {

@@ -180,6 +180,18 @@ describe('without a limit on what computers write', () => {
     expect((await run(computer, devices)).output.toString()).toBe('3\n');
   });
 
+  test('a host that could not mount when it was opened tries again, and takes computers once it can', async () => {
+    const dataDirectory = await mkdtemp(join(tmpdir(), 'switchyard-host-test-'));
+    const slots = join(dataDirectory, 'slots');
+    await writeFile(slots, 'where the folder of mount points belongs');
+    testHost = await openTestHost({ dataDirectory, prepareRetryMs: RETRY_MS });
+    expect(testHost.host.refusal()?.reason).toBe('disk_limit');
+    await rm(slots);
+    await expect.poll(() => testHost!.host.refusal(), { timeout: WAIT_MS }).toBeUndefined();
+    const { computer } = await testHost.createComputer();
+    expect((await run(computer, 'echo up')).output.toString()).toBe('up\n');
+  });
+
   test('a host takes computers where the setting allows it', async () => {
     testHost = await openTestHost({ diskGb: 0, disks: 'auto' });
     expect(testHost.host.refusal()).toBeUndefined();

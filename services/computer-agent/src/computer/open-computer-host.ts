@@ -14,7 +14,7 @@ import type { SizeMb } from '../docker/container-config.ts';
 import { createEngine } from '../docker/engine.ts';
 import { createForeignImages } from '../docker/foreign-images.ts';
 import { warnOfLowHostLimits } from '../docker/host-limits.ts';
-import { closeMountSlots, openMountSlots } from '../docker/mounts.ts';
+import { closeMountSlots, type MountSlots, openMountSlots } from '../docker/mounts.ts';
 import { BridgeNetwork, networkName } from '../docker/network.ts';
 import { ComputerHost } from './computer-host.ts';
 import { Containers } from './containers.ts';
@@ -115,13 +115,16 @@ async function openParts(options: ComputerHostOptions) {
     allowedNetworks: options.allowedNetworks ?? [],
     watchEveryMs: options.wallsWatchMs,
   });
+  let isCleared = false;
   const prepare = async (): Promise<boolean> => {
+    await storage.openSlots();
     containers.initBinary = await ensureInitBinary(compiledBy(options));
     await network.restore();
-    await containers.removeLeftovers();
+    if (!isCleared) await containers.removeLeftovers(); // at a later attempt, containers may be in the making
+    isCleared = true;
     await features.prove();
     if (features.mounts && !features.lacksDisks) reservations.pool.start();
-    return !features.lacksDisks;
+    return !features.lacksDisks && (features.mounts || storage.disks.isEmpty);
   };
   return {
     ...base,
@@ -159,7 +162,16 @@ function engineOf(options: ComputerHostOptions) {
 async function openStorage(options: ComputerHostOptions) {
   const { diskGb, logger, dataDirectory, warmPool, killed } = options;
   const at = (name: string) => join(dataDirectory, name);
-  const [disks, slots, sockets, systemDisks] = await Promise.all([
+  let slots: MountSlots | undefined;
+  /** Safe to repeat. */
+  const openSlots = async () => {
+    slots ??= await openMountSlots(at('slots')).catch((error: unknown) => {
+      const failed = 'this host cannot mount into running containers: computers start without warm pool';
+      logger.warn({ err: error }, failed);
+      return undefined;
+    });
+  };
+  const [disks, sockets, systemDisks] = await Promise.all([
     openDisks({
       directory: at('disks'),
       diskGb,
@@ -168,18 +180,12 @@ async function openStorage(options: ComputerHostOptions) {
       logger,
       killed,
     }),
-    openMountSlots(at('slots')).catch((error: unknown) => {
-      logger.warn(
-        { err: error },
-        'this host cannot mount into running containers: computers start without warm pool',
-      );
-      return undefined;
-    }),
     openControlSockets(at('control')),
     openSystemDisks(at('system'), diskGb),
+    openSlots(),
     warnOfLowHostLimits(logger),
   ]);
-  return { disks, slots, sockets, systemDisks };
+  return { disks, slots: () => slots, openSlots, sockets, systemDisks };
 }
 
 function imagesOf(options: ComputerHostOptions) {

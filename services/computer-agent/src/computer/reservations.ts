@@ -36,7 +36,8 @@ interface ReservationsDeps {
   readonly containers: Containers;
   readonly disks: Disks;
   readonly workspaces: Workspaces;
-  readonly slots: MountSlots | undefined;
+  /** As in `Containers`. */
+  readonly slots: () => MountSlots | undefined;
   readonly features: HostFeatures;
   /** Number of containers in the warm pool, their image, and their size: a computer of this size needs no update. */
   readonly poolSize: number;
@@ -167,7 +168,8 @@ export class Reservations {
 
   /** Makes the files of a computer visible in its container, unless the container was created with their folder. */
   async #showFiles(slot: string): Promise<void> {
-    const { containers, slots, workspaces } = this.#deps;
+    const { containers, workspaces } = this.#deps;
+    const slots = this.#deps.slots();
     const computerId = containers.computerOf(slot);
     if (computerId === undefined || !slots || !(await slots.list()).includes(slot)) return;
     try {

@@ -244,6 +244,36 @@ describe('walls', () => {
   });
 });
 
+test('a standard image that is removed while the agent runs is made again; until then creations are refused', async () => {
+  const docker = new Docker();
+  const [repo, tag] = ['switchyard-test/removed', 'latest'];
+  const name = `${repo}:${tag}`;
+  const built = Promise.withResolvers<void>();
+  let builds = 0;
+  const ensure = async (report: (message: string) => void) => {
+    builds += 1;
+    report('building it');
+    if (builds > 1) await built.promise;
+    await docker.getImage(IMAGE).tag({ repo, tag });
+  };
+  const other = await openTestHost({ standardImage: { name, ensure } });
+  try {
+    const reserve = () => other.host.reserve({ computerId: 'cmp_removed', image: name, ...size });
+    await docker.getImage(name).remove();
+    await expect(reserve()).rejects.toMatchObject({ code: 'no_capacity' });
+    await expect.poll(() => other.host.imageStatus()).toEqual({ ready: false, message: 'building it' });
+    await expect(reserve()).rejects.toMatchObject({ code: 'no_capacity', message: 'building it' });
+    built.resolve();
+    await expect.poll(() => other.host.imageStatus().ready).toBe(true);
+    await (await reserve()).discard();
+    expect(builds).toBe(2);
+  } finally {
+    built.resolve();
+    await other.close();
+    await docker.getImage(name).remove();
+  }
+});
+
 describe('how a computer ends', () => {
   test('stop ends background processes in order, and says so', async () => {
     const { id, computer } = await testHost.createComputer();

@@ -101,7 +101,8 @@ export class ComputerHost {
     this.#requireReady();
     const pooled = await reservations.pooled(computerId, options);
     if (pooled) return pooled;
-    if (image === standardImageName) return reservations.created(computerId, options);
+    if (image === standardImageName)
+      return reservations.created(computerId, options).catch((error: unknown) => this.#notCreated(error));
     return foreignImages.use({ image, org, onPull, signal }, (pinned) => {
       this.#requireReady(); // the firewall may have vanished during the pull
       return reservations.created(computerId, { ...options, image: pinned });
@@ -144,6 +145,15 @@ export class ComputerHost {
     await this.#orWarn(disks.close());
     await this.#orWarn(network.close());
     await closeMounts();
+  }
+
+  /** The engine answers 404 when another program has removed the standard image. */
+  #notCreated(error: unknown): never {
+    const { cause } = error as { readonly cause?: { readonly statusCode?: number } };
+    if (cause?.statusCode !== 404) throw error;
+    this.#parts.preparation.imageIsMissing();
+    this.#requireReady();
+    throw error;
   }
 
   #requireReady(): void {

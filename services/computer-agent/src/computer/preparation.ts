@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@switchyard/service';
 
 const RETRY_MS_DEFAULT = 30_000;
+const LOOKING = { ready: false, message: 'looking for the standard computer image' } as const;
 
 export interface StandardImage {
   /** Its name and tag. */
@@ -26,7 +27,9 @@ export class Preparation {
   readonly #deps: PreparationDeps;
   readonly #closing = new AbortController();
   readonly #ready = Promise.withResolvers<void>();
-  #status: ImageStatus = { ready: false, message: 'looking for the standard computer image' };
+  #status: ImageStatus = LOOKING;
+  /** `prepare` has returned true. */
+  #isPrepared = false;
   #working: Promise<void> = Promise.resolve();
 
   constructor(deps: PreparationDeps) {
@@ -45,6 +48,13 @@ export class Preparation {
   /** Resolves when the first attempt has succeeded. */
   get ready(): Promise<void> {
     return this.#ready.promise;
+  }
+
+  /** Call when the engine lacks the image that it had: it is made again. */
+  imageIsMissing(): void {
+    if (!this.#status.ready) return;
+    this.#status = LOOKING;
+    this.#working = this.#working.then(() => this.#keepTrying());
   }
 
   async close(): Promise<void> {
@@ -72,10 +82,10 @@ export class Preparation {
     const { image, prepare } = this.#deps;
     await image.ensure((message) => this.#report(message), this.#closing.signal);
     this.#report('the standard computer image exists; the host is being prepared');
-    const isComplete = await prepare();
+    this.#isPrepared ||= await prepare();
     this.#status = { ready: true };
     this.#ready.resolve();
-    return isComplete;
+    return this.#isPrepared;
   }
 
   #report(message: string): void {

@@ -8,6 +8,8 @@ import { inspectImage } from './pull-image.ts';
 import { withWorkDirectory } from './work-directory.ts';
 
 const LABEL_RECIPE = 'switchyard.recipe';
+/** The tag that the image was built for. */
+const LABEL_TAG = 'switchyard.tag';
 
 /** What a build works with. */
 interface Site {
@@ -33,18 +35,21 @@ interface BuiltImageOptions {
 }
 
 /**
+ * Also removes images of older recipes that no container uses any more.
  * @returns whether this call built the image
  * @throws Error with the builder's last lines, if it cannot be built
  */
 export async function ensureBuiltImage(options: BuiltImageOptions): Promise<boolean> {
   const { docker, tag, hash, signal, onProgress, prepare, inWords } = options;
   const isThere = async () => (await inspectImage(docker, tag))?.Config.Labels?.[LABEL_RECIPE] === hash;
-  if (await isThere()) return false;
+  if (await isThere()) {
+    await removeReplaced(options);
+    return false;
+  }
   const name = await buildLockName(docker);
   onProgress(`${tag}: waiting for other builds on this host`);
   return withBuildLock({ name, signal }, async () => {
     if (await isThere()) return false;
-    const before = await inspectImage(docker, tag);
     await withWorkDirectory(name, async (workDirectory) => {
       const contextDirectory = join(workDirectory, 'context');
       const buildArguments = await prepare({ workDirectory, contextDirectory });
@@ -52,16 +57,17 @@ export async function ensureBuiltImage(options: BuiltImageOptions): Promise<bool
         const words = inWords(line);
         if (words !== undefined) onProgress(words);
       };
-      const labels = { [LABEL_RECIPE]: hash };
+      const labels = { [LABEL_RECIPE]: hash, [LABEL_TAG]: tag };
       await buildImage({ docker, contextDirectory, tag, buildArguments, labels, signal, onLine });
     });
-    const after = await inspectImage(docker, tag);
-    // The image of an older recipe; it stays while a container uses it.
-    if (before && before.Id !== after?.Id)
-      await docker
-        .getImage(before.Id)
-        .remove()
-        .catch(() => {});
+    await removeReplaced(options);
     return true;
   });
+}
+
+/** The hash protects images that are being built on top of the present one: they have its labels, and no name yet. */
+async function removeReplaced({ docker, tag, hash }: BuiltImageOptions): Promise<void> {
+  const label = [`${LABEL_TAG}=${tag}`];
+  const filters = { dangling: ['true'], label, 'label!': [`${LABEL_RECIPE}=${hash}`] };
+  await docker.pruneImages({ filters }).catch(() => {}); // the next call tries again
 }

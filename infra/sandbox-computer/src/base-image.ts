@@ -1,7 +1,6 @@
 // The base of the standard image: debian:12 from a registry, or the same system built by debootstrap.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type Docker from 'dockerode';
@@ -76,10 +75,10 @@ async function makeBase({ docker, apt, workDirectory, signal }: BaseOptions): Pr
 }
 
 async function debootstrap(root: string, { mirror, proxy }: AptSetup, signal: AbortSignal): Promise<void> {
-  const program = await findDebootstrap();
-  const child = spawn(program, ['--variant=minbase', RELEASE, root, ...(mirror ? [mirror] : [])], {
+  const PATH = `${process.env.PATH}:/usr/sbin`;
+  const child = spawn('debootstrap', ['--variant=minbase', RELEASE, root, ...(mirror ? [mirror] : [])], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...(proxy ? { http_proxy: proxy } : {}) },
+    env: { ...process.env, PATH, ...(proxy ? { http_proxy: proxy } : {}) },
     signal,
   });
   const lastLines: string[] = [];
@@ -91,21 +90,13 @@ async function debootstrap(root: string, { mirror, proxy }: AptSetup, signal: Ab
   }
   // Also wait for its end after an abort: until then it mounts and writes below `root`.
   const closed = Promise.withResolvers<number | null>();
-  child.on('error', () => {});
+  let failure: Error | undefined;
+  child.on('error', (error) => {
+    failure = error;
+  });
   child.on('close', closed.resolve);
   const code = await closed.promise;
   signal.throwIfAborted();
+  if (failure) throw failure;
   if (code !== 0) throw new Error(`debootstrap exited with ${code}: ${lastLines.join(' | ')}`);
-}
-
-async function findDebootstrap(): Promise<string> {
-  for (const directory of [...(process.env.PATH ?? '').split(':'), '/usr/sbin']) {
-    const path = join(directory, 'debootstrap');
-    const found = await access(path).then(
-      () => true,
-      () => false,
-    );
-    if (found) return path;
-  }
-  throw new Error('debootstrap is not installed');
 }

@@ -126,11 +126,19 @@ describe('Chromium', { timeout: TOOL_TIMEOUT_MS }, () => {
 });
 
 describe('the remote desktop', { timeout: TOOL_TIMEOUT_MS }, () => {
+  test('start-desktop fails when its VNC server cannot listen, with the reason', async () => {
+    const server = "import socket; s = socket.create_server(('', 5900)); print('up', flush=True); s.accept()";
+    const taken = `python3 -c "${server}" >/tmp/taken 2>&1 </dev/null & echo $! >/tmp/taker`;
+    await sh(`${taken}; until grep -q up /tmp/taken; do sleep 0.05; done`);
+    await expect(sh('start-desktop')).rejects.toThrow(/x11vnc did not come up/);
+    await sh(
+      'kill $(cat /tmp/taker); while (exec 3<>/dev/tcp/127.0.0.1/5900) 2>/dev/null; do sleep 0.05; done',
+    );
+  });
+
   test('start-desktop serves noVNC in front of a VNC server, and shows what runs on the display', async () => {
     await sh('start-desktop');
     expect(await sh('curl -s http://127.0.0.1:6080/')).toContain('noVNC');
-    // `start-desktop` waits for the page alone; the server behind it may need a moment more.
-    await sh('until (exec 3<>/dev/tcp/127.0.0.1/5900) 2>/dev/null; do sleep 0.05; done');
     // Through websockify: a VNC server greets with its protocol version.
     const greeting = `import base64, os, socket
 s = socket.create_connection(('127.0.0.1', 6080))

@@ -70,7 +70,7 @@ export function exec(
   computer: Computer,
   request: ExecRequest,
   options: Omit<CommandOptions, 'outputBytesMax'> & {
-    /** Called when the computer has accepted the command. */
+    /** Called when the command is about to be sent to the init, which may still refuse it. */
     readonly onStart?: () => void;
   },
 ): Promise<ExecResult> {

@@ -25,7 +25,7 @@ export function streamExecInComputer({ computers, limits }: OperationDeps): Call
       const result = await exec(computer, parsed.data, {
         execId,
         signal: call.signal,
-        onStart: () => void call.write(NOTHING), // send the head at once: the command was accepted
+        onStart: () => void call.write(NOTHING), // send the head at once; the init may still refuse the command
         consume: sendTo(call),
       });
       call.end(hostExecEnd.parse(result) satisfies HostExecEnd);

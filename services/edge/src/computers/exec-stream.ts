@@ -28,7 +28,7 @@ interface StreamedExec {
   readonly signal: AbortSignal;
 }
 
-/** @throws ServiceError until the command is accepted; afterwards the last event has the error. */
+/** @throws ServiceError until the host begins; afterwards the last event has the error, also of a refused command. */
 export async function streamExec(
   { bus, clock }: ExecStreamOptions,
   { host, head, body, signal }: StreamedExec,

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { parseDeb822Sources, parseOneLineSources, readAptSetup, renderSources } from './apt-setup.ts';
+import { readAptSetup, renderSources } from './apt-setup.ts';
 
 const directories: string[] = [];
 afterEach(async () => {
@@ -17,41 +17,13 @@ async function aptDirectory(files: Record<string, string>): Promise<string> {
   return directory;
 }
 
-test('one-line sources are read with and without options', () => {
-  const text =
-    'deb http://a.example/debian bookworm main\n deb [arch=amd64 signed-by=/k] http://b.example/x y z\ndeb-src http://c d';
-  expect(parseOneLineSources(text)).toEqual([
-    { uri: 'http://a.example/debian', suite: 'bookworm' },
-    { uri: 'http://b.example/x', suite: 'y' },
-  ]);
-});
-
-test('deb822 sources are read: several addresses and suites, folded lines, stanzas that are switched off', () => {
-  const text = `Types: deb deb-src
-URIs: http://a.example/debian
- http://b.example/debian
-Suites: bookworm bookworm-updates
-
-Types: deb
-Enabled: no
-URIs: http://c.example/debian
-Suites: bookworm
-`;
-  expect(parseDeb822Sources(text)).toEqual([
-    { uri: 'http://a.example/debian', suite: 'bookworm' },
-    { uri: 'http://a.example/debian', suite: 'bookworm-updates' },
-    { uri: 'http://b.example/debian', suite: 'bookworm' },
-    { uri: 'http://b.example/debian', suite: 'bookworm-updates' },
-  ]);
-});
-
 test('the mirror of the host is taken, its comments and other archives are not', async () => {
   const setup = await readAptSetup(
     await aptDirectory({
       'sources.list':
         '# deb http://old.example/debian bookworm main\ndeb http://mirror.example/pub/debian/ bookworm main\n',
       'sources.list.d/security.sources':
-        'Types: deb\n# a remark\nURIs: https://mirror.example/debian-security\nSuites: bookworm-security\n',
+        'Types: deb\n# a remark\nURIs: https://mirror.example/debian-security\nSuites: bookworm-security\nComponents: main\n',
       'sources.list.d/tool.list': 'deb http://tool.example/apt stable main\n',
     }),
   );

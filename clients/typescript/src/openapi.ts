@@ -3292,13 +3292,13 @@ export interface components {
              * @enum {string}
              */
             phase: "looking_up" | "pulling" | "extracting" | "starting";
-            /** @description Share of the image that is ready: a downloaded layer counts half until it is unpacked. Never falls; an estimate until the size of all layers is known */
+            /** @description Share of the image that is ready: a downloaded layer counts half until it is unpacked. Falls only when another host is asked */
             percent: number;
             /** @description Bytes downloaded, compressed as in the registry */
             bytes_done: number;
-            /** @description Bytes of the layers whose size is known; all are when the last one arrives */
+            /** @description Bytes of all layers, compressed; 0: not known yet, or nothing to pull */
             bytes_total: number;
-            /** @description Layers that are unpacked or were present */
+            /** @description Layers that are unpacked */
             layers_done: number;
             /** @description Layers of the image; 0: not known yet, or nothing to pull */
             layers_total: number;

@@ -15,14 +15,14 @@ export const creationProgress = z.object({
     .min(0)
     .max(100)
     .describe(
-      'Share of the image that is ready: a downloaded layer counts half until it is unpacked. Never falls; an estimate until the size of all layers is known',
+      'Share of the image that is ready: a downloaded layer counts half until it is unpacked. Falls only when another host is asked',
     ),
   bytes_done: z.int().nonnegative().describe('Bytes downloaded, compressed as in the registry'),
   bytes_total: z
     .int()
     .nonnegative()
-    .describe('Bytes of the layers whose size is known; all are when the last one arrives'),
-  layers_done: z.int().nonnegative().describe('Layers that are unpacked or were present'),
+    .describe('Bytes of all layers, compressed; 0: not known yet, or nothing to pull'),
+  layers_done: z.int().nonnegative().describe('Layers that are unpacked'),
   layers_total: z.int().nonnegative().describe('Layers of the image; 0: not known yet, or nothing to pull'),
 });
 export type CreationProgress = z.infer<typeof creationProgress>;

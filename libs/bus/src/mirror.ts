@@ -21,6 +21,8 @@ const CAUGHT_UP_MS_MAX = 2_000;
 /** How often freshness is checked, and the minimum interval between comparisons of a silent mirror with its bucket. */
 const CHECK_MS = 500;
 const COMPARE_MS = 5_000;
+/** A load that is not complete by then is begun again; 100,000 values take a second. */
+const LOAD_MS_MAX = 30_000;
 
 /** Measures the age of values. */
 interface AgeClock {
@@ -191,6 +193,7 @@ export class Mirror<V> {
     this.#watch?.stop();
   }
 
+  /** @throws Error when the watch ended, or was too slow, before all values were there */
   async load(): Promise<void> {
     const fresh = new Map<string, Known<V>>();
     const last = await this.#bucket.lastRevision();
@@ -198,10 +201,12 @@ export class Mirror<V> {
     this.#watch?.stop();
     this.#watch = watch;
     const total = (await this.#bucket.kv.status()).values;
-    await new Promise<void>((resolve) => {
+    await new Promise<void>((resolve, reject) => {
       let loaded = false;
+      const tooLong = setTimeout(() => watch.stop(), LOAD_MS_MAX);
       const swap = () => {
         loaded = true;
+        clearTimeout(tooLong);
         this.#loadedTo = last;
         this.#revision = 0; // a bucket that was created again counts from the start
         this.#replace(fresh);
@@ -217,7 +222,10 @@ export class Mirror<V> {
           this.#revision = entry.revision;
           for (const look of this.#awaited) look();
         }
-        resolve(); // the client library ends a watch that it could not renew for minutes, without an error
+        // The client library also ends a watch that it could not renew for minutes, without an error.
+        clearTimeout(tooLong);
+        if (loaded || this.#closed) resolve();
+        else reject(new Error(`${this.#bucket.name} could not be read whole`));
       })();
     });
     // The first load was just read and counts as fresh. After a silence only a new entry or tick does.

@@ -385,6 +385,7 @@ describe('a mirror', () => {
   test.each([
     ['is empty', 0],
     ['has fewer changes', 1],
+    ['has more changes', 5],
   ])(
     'notices that its bucket was deleted and created again, and follows the new one: it %s',
     async (_, changes) => {

@@ -21,8 +21,8 @@ const CAUGHT_UP_MS_MAX = 2_000;
 /** How often freshness is checked, and the minimum interval between comparisons of a silent mirror with its bucket. */
 const CHECK_MS = 500;
 const COMPARE_MS = 5_000;
-/** A load that is not complete by then is begun again; 100,000 values take a second. */
-const LOAD_MS_MAX = 30_000;
+/** A load that receives nothing for this long is begun again. */
+const LOAD_SILENT_MS_MAX = 30_000;
 
 /** Measures the age of values. */
 interface AgeClock {
@@ -126,10 +126,10 @@ export class Mirror<V> {
    */
   async caughtUp(withinMs = CAUGHT_UP_MS_MAX): Promise<void> {
     const last = await this.#lastRevision();
-    if (this.#revision >= last) return;
+    if (this.#knownTo >= last) return;
     const arrival = Promise.withResolvers<void>();
     const look = () => {
-      if (this.#revision >= last) arrival.resolve();
+      if (this.#knownTo >= last) arrival.resolve();
     };
     const giveUp = () => arrival.reject(behind(this.#bucket.name));
     // After a pause of this process its timers run before it reads what arrived meanwhile.
@@ -141,6 +141,11 @@ export class Mirror<V> {
       clearTimeout(timer);
       this.#awaited.delete(look);
     }
+  }
+
+  /** The revision up to which memory lacks nothing. */
+  get #knownTo(): number {
+    return Math.max(this.#revision, this.#loadedTo);
   }
 
   /** Last revision of the bucket. Calls during a request share the next one: the one in flight may be outdated. */
@@ -193,21 +198,23 @@ export class Mirror<V> {
     this.#watch?.stop();
   }
 
-  /** @throws Error when the watch ended, or was too slow, before all values were there */
+  /** @throws Error when the watch ended, or was silent for too long, before all values were there */
   async load(): Promise<void> {
     const fresh = new Map<string, Known<V>>();
     const last = await this.#bucket.lastRevision();
     const watch = await this.#bucket.kv.watch({ include: KvWatchInclude.LastValue });
     this.#watch?.stop();
+    if (this.#closed) return watch.stop();
     this.#watch = watch;
     const total = (await this.#bucket.kv.status()).values;
     await new Promise<void>((resolve, reject) => {
       let loaded = false;
-      const tooLong = setTimeout(() => watch.stop(), LOAD_MS_MAX);
+      let until = last;
+      const silent = setTimeout(() => watch.stop(), LOAD_SILENT_MS_MAX);
       const swap = () => {
         loaded = true;
-        clearTimeout(tooLong);
-        this.#loadedTo = last;
+        clearTimeout(silent);
+        this.#loadedTo = until;
         this.#revision = 0; // a bucket that was created again counts from the start
         this.#replace(fresh);
         resolve();
@@ -216,17 +223,27 @@ export class Mirror<V> {
       void (async () => {
         for await (const entry of watch) {
           this.#apply(fresh, entry, loaded);
-          // Either is enough: the entry with the last revision may have left, and the delta counts replaced entries too.
-          if (!loaded && (entry.revision >= last || (entry.delta ?? 0) === 0)) swap();
+          if (!loaded) {
+            silent.refresh();
+            // Either is enough: the entry with the last revision may have left, and the delta counts replaced entries too.
+            const isLast = (entry.delta ?? 0) === 0;
+            // What is written meanwhile comes after `until`: without it, its key would look removed.
+            if (!isLast && entry.revision >= until) until = await this.#bucket.lastRevision();
+            if (isLast || entry.revision >= until) swap();
+          }
           if (this.#entries !== fresh) continue; // memory answers from current entries, not from entries being loaded
           this.#revision = entry.revision;
           for (const look of this.#awaited) look();
         }
         // The client library also ends a watch that it could not renew for minutes, without an error.
-        clearTimeout(tooLong);
         if (loaded || this.#closed) resolve();
         else reject(new Error(`${this.#bucket.name} could not be read whole`));
-      })();
+      })()
+        .catch((error: unknown) => {
+          if (loaded) throw error; // a listener's
+          reject(error);
+        })
+        .finally(() => clearTimeout(silent));
     });
     // The first load was just read and counts as fresh. After a silence only a new entry or tick does.
     if (this.#comparedAt === 0) this.#seenAt = performance.now();
@@ -303,7 +320,7 @@ export class Mirror<V> {
   async #reloadIfBehind(): Promise<void> {
     const last = await this.#lastRevision();
     if (this.fresh || this.#closed) return;
-    if (last === Math.max(this.#revision, this.#loadedTo)) this.#comparedAt = performance.now();
+    if (last === this.#knownTo) this.#comparedAt = performance.now();
     else await this.load();
   }
 }

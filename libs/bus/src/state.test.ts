@@ -370,6 +370,7 @@ describe('a mirror', () => {
       await keys.put('quiet', record('key_quiet'));
       if (left) await bus.jsm.streams.deleteMessage('KV_keys', await keys.put('left', record('key_left')));
       const mirror = await mirrorBucket(bus, keys);
+      await mirror.caughtUp(BUSY_MS);
       await endWatches();
       const [reloaded, compared] = [vi.spyOn(keys.kv, 'watch'), vi.spyOn(keys, 'lastRevision')];
       const enough = () => Math.max(reloaded.mock.calls.length, compared.mock.calls.length) > 1;
@@ -381,6 +382,27 @@ describe('a mirror', () => {
       await Promise.all(['quiet', 'missed'].map((key) => keys.purge(key)));
     },
   );
+
+  test('that is loaded again does not report a value as removed that is written meanwhile', async () => {
+    const keys = await openBucket(bus, 'keys');
+    for (const key of ['early', 'late']) await keys.put(key, record(`key_${key}`));
+    const mirror = await mirrorBucket(bus, keys);
+    const removed: string[] = [];
+    mirror.onChange((key, value) => {
+      if (value === null) removed.push(key);
+    });
+    const watch = keys.kv.watch.bind(keys.kv);
+    vi.spyOn(keys.kv, 'watch').mockImplementationOnce(async (options) => {
+      await keys.put('early', record('key_early_2'));
+      return watch(options);
+    });
+    await mirror.load();
+    await mirror.caughtUp(BUSY_MS);
+    expect(mirror.peek('early')).toMatchObject({ id: 'key_early_2' });
+    expect(removed).toEqual([]);
+    mirror.close();
+    for (const key of ['early', 'late']) await keys.purge(key);
+  });
 
   test.each([
     ['is empty', 0],

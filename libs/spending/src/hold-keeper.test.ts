@@ -108,17 +108,26 @@ describe('a hold', () => {
   });
 });
 
-test('a call that is cancelled before the answer releases its hold, which billing may have granted', async () => {
-  const late = Promise.withResolvers<Granted>();
-  answer = () => late.promise;
-  const gone = new AbortController();
-  const taking = open('req_gone').take(50n, false, gone.signal);
-  await expect.poll(() => taken).toHaveLength(1);
-  gone.abort(new Error('the caller went away'));
-  await expect(taking).rejects.toThrow();
-  await expect.poll(settledCalls).toEqual([{ org: 'org_a', call: 'req_gone', cost_nano: '0' }]);
-  late.resolve({ granted_nano: '50', capped: false });
-});
+test.each([
+  ['before', true],
+  ['after', false],
+])(
+  'a call that ends %s its take is cancelled releases what billing may have granted',
+  async (_, endsFirst) => {
+    const late = Promise.withResolvers<Granted>();
+    answer = () => late.promise;
+    const gone = new AbortController();
+    const hold = open('req_gone');
+    const taking = hold.take(50n, false, gone.signal);
+    await expect.poll(() => taken).toHaveLength(1);
+    if (endsFirst) hold.settle(0n);
+    gone.abort(new Error('the caller went away'));
+    if (!endsFirst) hold.settle(0n);
+    await expect(taking).rejects.toThrow();
+    await expect.poll(settledCalls).toEqual([{ org: 'org_a', call: 'req_gone', cost_nano: '0' }]);
+    late.resolve({ granted_nano: '50', capped: false });
+  },
+);
 
 test('a call without limits is neither renewed nor settled', async () => {
   answer = () => ({ granted_nano: null, capped: false });

@@ -66,9 +66,9 @@ export class HoldKeeper {
     const { org, key_id: keyId, cost_nano } = event.data;
     const price = BigInt(cost_nano);
     const hold = this.open({ org, keyId, call: event.id });
-    await hold.take(price, true, signal);
     let spent = 0n;
     try {
+      await hold.take(price, true, signal);
       const done = await work();
       spent = price;
       return done;
@@ -105,6 +105,8 @@ export class CallHold {
   /** Null: nothing is held; after a take: the call has no limit. */
   #granted: bigint | null = null;
   #capped = false;
+  /** A take was cancelled, which billing may have granted just before. */
+  #mayHold = false;
   #over = false;
 
   constructor(call: HeldCall, deps: HoldDeps) {
@@ -131,8 +133,8 @@ export class CallHold {
     const asked = { ...this.#asHeld(amount), exact };
     const options = { timeoutMs: TAKE_TIMEOUT_MS, signal };
     const granted = await this.#deps.asks.take(asked, options).catch((error: unknown) => {
-      // Billing may have granted it just before; an earlier hold is released when its call ends.
-      if (signal.aborted && this.#granted === null) this.#sendSettlement(0n);
+      if (signal.aborted && this.#over) this.#sendSettlement(0n);
+      else if (signal.aborted) this.#mayHold = true;
       throw error;
     });
     this.#granted = granted.granted_nano === null ? null : BigInt(granted.granted_nano);
@@ -147,7 +149,7 @@ export class CallHold {
     if (this.#over) return;
     this.#over = true;
     this.#deps.onEnded();
-    if (this.#granted !== null) this.#sendSettlement(cost);
+    if (this.#granted !== null || this.#mayHold) this.#sendSettlement(cost);
   }
 
   asRenewal() {

@@ -48,6 +48,12 @@ const REVOKED: Terms = {
     new ServiceError('budget_exceeded', 'The key that made this API key was revoked. Use another key.'),
 };
 
+/** Holds whose limits are known, and which the next turn of the lock restores. */
+interface KnownRequests {
+  readonly requests: HoldRequest[];
+  readonly restored: Promise<void>;
+}
+
 export class Accounts {
   readonly desk: HoldDesk;
   /** Keeps batches and reads of sums apart. A batch lasts from its first log row to its last sum. */
@@ -56,8 +62,7 @@ export class Accounts {
   readonly #kept = new Map<string, Kept>();
   readonly #stale = new Set<string>();
   readonly #restoring = new Set<Promise<unknown>>();
-  /** Holds to restore, whose limits are known. */
-  readonly #known: HoldRequest[] = [];
+  #known: KnownRequests | null = null;
 
   constructor(deps: AccountsDeps) {
     this.#deps = deps;
@@ -115,16 +120,22 @@ export class Accounts {
   async #restore(asked: Promise<HoldRequest | null>): Promise<void> {
     const request = await asked;
     if (!request || request.limits.length === 0) return;
-    this.#known.push(request);
-    await this.lock.run(() => this.#restoreKnown());
+    this.#known ??= this.#restoreTogether();
+    this.#known.requests.push(request);
+    await this.#known.restored;
   }
 
   /** All at once: after a failover thousands of holds are restored between two batches. */
-  async #restoreKnown(): Promise<void> {
-    const requests = this.#known.splice(0).filter(({ call }) => !this.desk.renewed(call));
-    const calls = requests.map(({ call }) => call); // also the ids of their events
-    const booked = new Set(await bookedAmong(this.#deps.store, calls));
-    for (const request of requests) if (!booked.has(request.call)) this.desk.renew(request);
+  #restoreTogether(): KnownRequests {
+    const requests: HoldRequest[] = [];
+    const restored = this.lock.run(async () => {
+      this.#known = null; // later ones take the next turn
+      const unknown = requests.filter(({ call }) => !this.desk.renewed(call));
+      const calls = unknown.map(({ call }) => call); // also the ids of their events
+      const booked = new Set(await bookedAmong(this.#deps.store, calls));
+      for (const request of unknown) if (!booked.has(request.call)) this.desk.renew(request);
+    });
+    return { requests, restored };
   }
 
   /** Nano-dollars held by the running calls of an org, or of one of its keys; 0 without a limit. */

@@ -1,14 +1,13 @@
 // Budgets and holds around an interrupted batch, midnight, and a change of the owner.
+import { setImmediate } from 'node:timers/promises';
 import { openBucket } from '@switchyard/bus';
 import { makeLogger } from '@switchyard/service';
 import { FakeClock } from '@switchyard/testing';
-import type { Filter } from 'mongodb';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startBooking } from '../fixtures/booking.ts';
 import { completed, credited, ORG, TIME } from '../fixtures/events.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
 import { orgRecord } from '../fixtures/org-record.ts';
-import type { LedgerRow } from '../store/documents.ts';
 import type { Store } from '../store/store.ts';
 import { type HoldRequest, SETTLED_MS_MAX } from './hold-desk.ts';
 
@@ -117,32 +116,61 @@ test('each hold is restored once its limits are known, also when another one is 
   await stop();
 });
 
-test('holds that wait for a batch are looked up in the ledger at once, also when they are renewed meanwhile', async () => {
-  const { client, database } = installation;
-  const isOfThem = (filter: Filter<LedgerRow> = {}) =>
-    JSON.stringify(filter._id ?? '').includes('req_waits_');
-  let lookups = 0;
-  const ledger = Object.assign(Object.create(database.store.ledger) as Store['ledger'], {
+/** @param answer gives the ledger's answer about holds whose calls are named `req_waits_…`, or fails */
+function storeThatLooksUp(answer: (ask: () => unknown) => unknown): Store {
+  const { store } = installation.database;
+  const ledger = Object.assign(Object.create(store.ledger) as Store['ledger'], {
     find: (...query: Parameters<Store['ledger']['find']>) => {
-      if (isOfThem(query[0])) lookups += 1;
-      return database.store.ledger.find(...query);
+      const isOfThem = JSON.stringify(query[0]?._id ?? '').includes('req_waits_');
+      const ask = () => store.ledger.find(...query);
+      return isOfThem ? answer(ask) : ask();
     },
   });
-  const store = { ...database.store, ledger };
-  const { accounts, stop } = await startBooking({ bus: client.bus, store, clock: new FakeClock() });
+  return { ...store, ledger };
+}
+
+async function restoreWhileBooking(store: Store, holdCount: number) {
+  const clock = new FakeClock();
+  const { accounts, stop } = await startBooking({ bus: installation.client.bus, store, clock });
   const limits = await vi.waitFor(() => accounts.limitsOf(ORG, 'key_1'), { timeout: 60_000 });
-  const holds = Array.from({ length: 100 }, (_, i) => {
+  const holds = Array.from({ length: holdCount }, (_, i) => {
     const call = `req_waits_${i}`;
     return Promise.resolve<HoldRequest>({ call, org: ORG, limits, amount: 10n, exact: false });
   });
   const batch = Promise.withResolvers<void>();
   const booking = accounts.lock.run(() => batch.promise);
-  const restoring = Promise.all([accounts.restore(holds), accounts.restore(holds)]);
-  await expect.poll(() => accounts.lock.pending).toBeGreaterThan(2 * holds.length);
+  const restoring = Promise.allSettled([accounts.restore(holds), accounts.restore(holds)]);
+  await setImmediate(); // all holds wait by now
   batch.resolve();
-  await Promise.all([booking, restoring]);
-  expect(limits[0]?.budget.held).toBe(1_000n);
+  await booking;
+  const outcomes = (await restoring).map(({ status }) => status);
+  return { outcomes, accounts, holds, budget: limits[0]?.budget, stop };
+}
+
+test('holds that wait for a batch are looked up in the ledger at once, also when they are renewed meanwhile', async () => {
+  let lookups = 0;
+  const store = storeThatLooksUp((ask) => {
+    lookups += 1;
+    return ask();
+  });
+  const { outcomes, budget, stop } = await restoreWhileBooking(store, 100);
+  expect(outcomes).toEqual(['fulfilled', 'fulfilled']);
+  expect(budget?.held).toBe(1_000n);
   expect(lookups).toBe(1);
+  await stop();
+});
+
+test('a failed lookup fails each renewal that waits for it, and the next renewal restores the holds', async () => {
+  let fails = true;
+  const store = storeThatLooksUp((ask) => {
+    if (fails) throw new Error('the ledger is unavailable');
+    return ask();
+  });
+  const { outcomes, accounts, holds, budget, stop } = await restoreWhileBooking(store, 10);
+  expect(outcomes).toEqual(['rejected', 'rejected']);
+  fails = false;
+  await accounts.restore(holds);
+  expect(budget?.held).toBe(100n);
   await stop();
 });
 

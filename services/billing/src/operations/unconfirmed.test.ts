@@ -75,7 +75,7 @@ test.each([
     'is stored while the ledger cannot be asked for it',
     () => afterStored(() => Promise.reject(new Error('unavailable'))),
   ],
-  ['is stored while the ledger never answers', () => afterStored(() => NEVER), 3_000],
+  ['is stored while the ledger never answers', () => afterStored(() => NEVER), 10_000],
 ])(
   'a refund that %s may exist: the error says where to look before a repeat',
   async (_, fail, withinMs?: number) => {

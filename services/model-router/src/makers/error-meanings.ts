@@ -3,6 +3,9 @@
 /** Characters of a text that are searched for its meaning; makers may repeat the whole request. */
 const SEARCHED_LENGTH_MAX = 4 * 1024;
 
+/** FastAPI, and so vLLM, repeats the caller's own values after `input`: they say nothing of our account. */
+const CALLERS_VALUES = /['"]input['"]\s*:.*/s;
+
 interface Meaning {
   /** The statuses and the text by which the error is recognised. */
   statuses: readonly number[];
@@ -48,6 +51,7 @@ const ERROR_MEANINGS: readonly Meaning[] = [
 
 /** @param texts the message and the body of the error */
 export function meaningOf(status: number, ...texts: string[]): Pick<Meaning, 'status' | 'code'> | undefined {
-  const text = texts.map((one) => one.slice(0, SEARCHED_LENGTH_MAX)).join('\n');
+  const makersOwn = (text: string) => text.slice(0, SEARCHED_LENGTH_MAX).replace(CALLERS_VALUES, '');
+  const text = texts.map(makersOwn).join('\n');
   return ERROR_MEANINGS.find(({ statuses, said }) => statuses.includes(status) && said.test(text));
 }

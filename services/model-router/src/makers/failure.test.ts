@@ -31,6 +31,18 @@ test.each<[server: string, status: number, body: object | string, expected: Expe
     { object: 'error', message: TOO_LONG, type: 'BadRequestError', param: null, code: 400 },
     { kind: 'too_long', message: TOO_LONG },
   ],
+  [
+    'vLLM, a bad request whose own words sound like an error of our account',
+    400,
+    {
+      object: 'error',
+      message:
+        "[{'type': 'missing', 'loc': ('body', 'messages'), 'msg': 'Field required', 'input': {'min_p': 'incorrect API key, spending limit'}}]",
+      type: 'BadRequestError',
+      code: 400,
+    },
+    { kind: 'rejected', status: 400 },
+  ],
   ['FastAPI, a text', 404, { detail: 'Not Found' }, { kind: 'fault', message: 'Not Found' }],
   [
     'FastAPI, a list',

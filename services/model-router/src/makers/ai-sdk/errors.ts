@@ -1,6 +1,6 @@
 // Reads AI SDK errors for ../failure.ts, which classifies those of any upstream: the maker's status, `Retry-After` and
-// message. Fallback depends on the status, so misleading statuses (a bad key as 400, a refusal of the
-// content as 403) are corrected by ../error-meanings.ts.
+// message. Fallback depends on the status, so misleading statuses (a bad key as 400, an account without credit as 429)
+// are corrected by ../error-meanings.ts.
 import { STATUS_CODES } from 'node:http';
 import {
   APICallError,

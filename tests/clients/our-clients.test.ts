@@ -1,6 +1,7 @@
 // Our own clients on the full stack: the TypeScript client with its README, the command line, and docs/clients.md.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Computer, dataOf, Switchyard, type SwitchyardError } from '@switchyard/client';
@@ -344,8 +345,9 @@ describe('the command line', () => {
     expect(await kindOf('piped.png')).toBe('PNG');
     const { stdout } = await switchyard(['image', 'a boat', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({ model: 'local/image', usage: { cost: expect.any(Number) } });
-    const none = await switchyard(['image', '-m', 'acme/none', 'a boat']);
+    const none = await switchyard(['image', '-m', 'acme/none', '-o', 'none.png', 'a boat']);
     expect(none).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^model_not_found: /) });
+    expect(existsSync(join(folder, 'none.png'))).toBe(false);
     const shown = follow('script', ['-qefc', `${process.execPath} ${CLI} image boat`, '/dev/null']);
     await shown.until(/A terminal shows no image\. Add -o <file>\./);
     expect(await shown.exited).toBe(1);

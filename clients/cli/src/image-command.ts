@@ -1,5 +1,6 @@
 // `switchyard image`: an image, into a file or a pipe.
-import { open, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { open, rm, writeFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { dataOf } from '@switchyard/client';
 import type { Command } from 'commander';
@@ -27,10 +28,14 @@ export function addImageCommand(program: Command): void {
         throw new Error('A terminal shows no image. Add -o <file>.');
       const prompt = words.length > 0 ? words.join(' ') : await text(process.stdin);
       const sy = await connect();
+      const isNew = output !== undefined && !existsSync(output);
       // Fails before the call, which is charged. Appending keeps an existing file if the call fails.
       await using _writable = output === undefined ? undefined : await open(output, 'a');
       const body = { model, prompt, ...(size === undefined ? {} : { size }) };
-      const answer = await dataOf(sy.api.POST('/v1/images/generations', { body }));
+      const answer = await dataOf(sy.api.POST('/v1/images/generations', { body })).catch(async (error) => {
+        if (isNew) await rm(output, { force: true });
+        throw error;
+      });
       const image = Buffer.from(answer.data[0]?.b64_json ?? '', 'base64');
       if (output !== undefined) {
         await writeFile(output, image);

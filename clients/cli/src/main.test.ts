@@ -161,6 +161,11 @@ test('an image that could not be written is not drawn', async () => {
   expect(drawn).toEqual({ code: 1, stdout: '', stderr: missing }); // not the 404 of this server
 });
 
+test('a key from a file may end in a newline', async () => {
+  const { code, stderr } = await run("SWITCHYARD_KEY=$'sy_test\\n' switchyard computers rm cmp_1");
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+});
+
 test('commands and deletions print as JSON what the API answers', async () => {
   const printed = async (args: string) =>
     JSON.parse((await run(`switchyard --json computers ${args}`)).stdout);

@@ -28,11 +28,12 @@ export async function saveSettings(settings: Settings): Promise<void> {
 
 /** Returns a client with the saved login. The file belongs to one installation: its key goes to that address only. */
 export async function connect(): Promise<Switchyard> {
-  const { SWITCHYARD_URL, SWITCHYARD_KEY } = process.env;
+  const { SWITCHYARD_URL } = process.env;
+  const ownKey = process.env.SWITCHYARD_KEY?.trim(); // a secret from a file may end in a newline
   // A container may not be able to read the file, nor need it.
-  const saved: Settings = SWITCHYARD_URL && SWITCHYARD_KEY ? {} : await savedSettings();
+  const saved: Settings = SWITCHYARD_URL && ownKey ? {} : await savedSettings();
   const url = SWITCHYARD_URL?.replace(/\/+$/, '') || saved.url; // saved without the slashes
-  const apiKey = SWITCHYARD_KEY || (url === saved.url ? saved.key : undefined);
+  const apiKey = ownKey || (url === saved.url ? saved.key : undefined);
   if (!apiKey)
     throw new Error('Not logged in. Run `switchyard login`, or set SWITCHYARD_URL and SWITCHYARD_KEY.');
   return clientOf({ url, apiKey });
@@ -40,7 +41,7 @@ export async function connect(): Promise<Switchyard> {
 
 /** A client whose errors name the address that did not answer: the environment, the file or the default may give it. */
 export function clientOf(options: SwitchyardOptions): Switchyard {
-  if (!/^[\x21-\x7e]*$/.test(options.apiKey ?? ''))
+  if (!/^[\x21-\x7e\xa1-\xff]*$/.test(options.apiKey ?? ''))
     throw new Error('This is not an API key: it has characters that no key has. Copy the whole key again.');
   const sy = new Switchyard(options);
   const silent = `No answer from ${sy.url}: check that it runs, SWITCHYARD_URL, and \`switchyard login\``;

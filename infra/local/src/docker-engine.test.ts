@@ -59,12 +59,14 @@ test.skipIf(usual === undefined || !existsSync('/var/run/docker.pid'))(
     onTestFinished(() => void vi.unstubAllEnvs());
     const [begun, logFile] = [join(cacheFolder, 'begun'), join(cacheFolder, 'dockerd.log')];
     await writeFile(logFile, 'of the other one\n');
-    const program = `#!/bin/sh\necho 'process is still running'; touch ${begun}\n`;
+    const program = `#!/bin/sh\necho 'process is still running'; echo $$ > ${begun}.new; mv ${begun}.new ${begun}\n`;
     await writeFile(join(cacheFolder, 'dockerd'), program, { mode: 0o755 });
     const env = { ...process.env, PATH: `${cacheFolder}:${process.env.PATH}` };
     const starting = startDockerd('dockerd started', { env, cacheFolder, stopping });
     starting.catch(() => {}); // awaited below
     await expect.poll(() => existsSync(begun)).toBe(true);
+    const pid = Number(await readFile(begun, 'utf8'));
+    await expect.poll(() => processIdentity(pid)).toBeUndefined();
     // The running engine answers there from now on.
     const late = createServer((client) => {
       pipeline(client, connect('/var/run/docker.sock'), client, () => {});

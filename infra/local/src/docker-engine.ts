@@ -164,5 +164,6 @@ export async function startDockerd(
 /** dockerd ends at once while this file names a live process: another dockerd, which may not answer yet. */
 async function isAnotherRunning(): Promise<boolean> {
   const pid = Number(await readFile(PID_FILE, 'utf8').catch(() => ''));
-  return pid > 0 && (await processIdentity(pid)) !== undefined;
+  const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '');
+  return name.trim() === 'dockerd'; // the file may be of a former boot, and its number in use
 }

@@ -66,7 +66,10 @@ export class Mirror<V> {
   #seenAt = 0;
   /** Revision of the latest entry received. */
   #revision = 0;
-  /** Last revision of the bucket when it was loaded. What the load did not bring has left the bucket. */
+  /**
+   * Last revision of the bucket when it was loaded. What the load did not bring has left the bucket, or arrives later: a
+   * replica may lag, so `caughtUp` does not count it.
+   */
   #loadedTo = 0;
   readonly #awaited = new Set<() => void>();
   /** The request for the bucket's last revision, while it is in flight. */
@@ -94,14 +97,12 @@ export class Mirror<V> {
 
   /**
    * The value from memory while memory is fresh. Missing or untrusted values are read from the bucket; a failure of
-   * the bucket is thrown to the caller.
+   * the bucket is thrown to the caller. Null for missing ones beyond `MISSES_PER_SECOND_MAX`.
    */
   lookup(key: string): V | null | Promise<V | null> {
-    if (this.fresh) {
-      const known = this.#entries.get(key);
-      if (known !== undefined) return known.value;
-      if (!this.#mayAskForMissing()) return null;
-    }
+    const known = this.#entries.get(key);
+    if (known !== undefined && this.fresh) return known.value;
+    if (known === undefined && !this.#mayAskForMissing()) return null;
     return this.#bucket.get(key).then((entry) => entry?.value ?? null);
   }
 
@@ -126,10 +127,10 @@ export class Mirror<V> {
    */
   async caughtUp(withinMs = CAUGHT_UP_MS_MAX): Promise<void> {
     const last = await this.#lastRevision();
-    if (this.#knownTo >= last) return;
+    if (this.#revision >= last) return;
     const arrival = Promise.withResolvers<void>();
     const look = () => {
-      if (this.#knownTo >= last) arrival.resolve();
+      if (this.#revision >= last) arrival.resolve();
     };
     const giveUp = () => arrival.reject(behind(this.#bucket.name));
     // After a pause of this process its timers run before it reads what arrived meanwhile.
@@ -141,11 +142,6 @@ export class Mirror<V> {
       clearTimeout(timer);
       this.#awaited.delete(look);
     }
-  }
-
-  /** The revision up to which memory lacks nothing. */
-  get #knownTo(): number {
-    return Math.max(this.#revision, this.#loadedTo);
   }
 
   /** Last revision of the bucket. Calls during a request share the next one: the one in flight may be outdated. */
@@ -320,7 +316,7 @@ export class Mirror<V> {
   async #reloadIfBehind(): Promise<void> {
     const last = await this.#lastRevision();
     if (this.fresh || this.#closed) return;
-    if (last === this.#knownTo) this.#comparedAt = performance.now();
+    if (last === Math.max(this.#revision, this.#loadedTo)) this.#comparedAt = performance.now();
     else await this.load();
   }
 }

@@ -68,8 +68,7 @@ async function open(bus: Bus): Promise<AccountRecords> {
       },
       placement: (org, computer) => {
         const key = placementKey(org, computer);
-        // A placement never changes. Questions for missing ones share a request: a host may invent them.
-        return placements.peek(key) ?? placements.caughtUp().then(() => placements.peek(key));
+        return placements.peek(key) ?? placements.lookup(key); // a placement never changes
       },
       close,
     };

@@ -126,7 +126,7 @@ async function ensure(deps: EnsureDeps, request: ImageRequest, reference: ImageR
   let pull: ImagePull | undefined;
   try {
     const removal = deps.removals.get(reference.repository);
-    if (removal) await answeredBy(removal, deps.answerMsMax);
+    if (removal) await answeredBy(removal, deps.answerMsMax).catch(engineFails);
     const known = await findNoted(deps, note);
     if (known) return known;
     if (!deps.hasRoom()) throw new ImageFailure('no_room', NO_ROOM);
@@ -136,6 +136,7 @@ async function ensure(deps: EnsureDeps, request: ImageRequest, reference: ImageR
     return (await findNoted(deps, note)) ?? (await fetchNoted(pull, deps, reference, note));
   } catch (error) {
     signal?.throwIfAborted();
+    if (error instanceof ServiceError && error.code === 'computer_failed') throw error;
     throw toUnavailable(image, error);
   } finally {
     pull?.end();
@@ -169,8 +170,15 @@ async function findNoted(
   note: string,
 ): Promise<string | undefined> {
   const pinned = await readFile(note, 'utf8').catch(() => '');
-  const isThere = pinned !== '' && (await answeredBy(isImagePresent(docker, pinned), answerMsMax));
+  if (pinned === '') return undefined;
+  const isThere = await answeredBy(isImagePresent(docker, pinned), answerMsMax).catch(engineFails);
   return isThere ? pinned : undefined;
+}
+
+/** Another host may have the image: this is no fault of its name. */
+function engineFails(cause: unknown): never {
+  const message = 'The Docker engine of the host does not answer. Retry later.';
+  throw new ServiceError('computer_failed', message, { cause });
 }
 
 function toUnavailable(image: string, error: unknown): ServiceError {

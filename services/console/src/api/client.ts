@@ -184,7 +184,7 @@ function optionsOf(by: { key: string } | { token: string } | null): CallOptions 
   if (by === null) return {};
   if ('token' in by) return { body: by };
   // `fetch` would refuse the header as it refuses to connect.
-  if (!/^[\x21-\x7e]+$/.test(by.key))
+  if (!/^[\x21-\x7e\xa1-\xff]+$/.test(by.key))
     throw new Error('This is not an API key: it has characters that no key has. Copy the whole key again.');
   return { method: 'POST', headers: { authorization: `Bearer ${by.key}` } };
 }

@@ -13,6 +13,8 @@ const HIDDEN_MS_MAX = 30_000;
 const CATCH_UP_MS_MAX = 5 * 60_000;
 /** Logs and usage are booked within a second of the event. */
 export const BOOKED_MS = 1_200;
+/** An answer that takes longer is cancelled, and asked for again by the next event. */
+const ANSWER_MS_MAX = 30_000;
 
 type NounOf<E extends EventName> = E extends `${infer N}.${string}` ? N : never;
 type BookedNoun = NounOf<BookedEventName>;
@@ -121,7 +123,8 @@ export function refreshSoon(...paths: string[]): void {
 }
 
 async function load(): Promise<void> {
-  await refresh(...due); // the next reload would cancel it
+  // The next reload would cancel this one.
+  await Promise.race([refresh(...due), new Promise((resolve) => setTimeout(resolve, ANSWER_MS_MAX))]);
   due = later;
   later = new Set();
   if (due.size > 0) setTimeout(load, BOOKED_MS);

@@ -71,11 +71,11 @@ describe('slots under the cap', () => {
     expect(await ids()).toEqual(['cmp_b']);
   });
 
-  test('a slot that is renewed while a sweep looks for its computer is kept', async () => {
+  test('a slot that is taken again while a sweep looks for its computer is kept', async () => {
     await one.take(org, 'cmp_a', MAX);
     clock.advance(SLOT_EMPTY_MS_MAX + 1);
     const find = async () => {
-      await one.renew(org, 'cmp_a');
+      await one.take(org, 'cmp_a', 1);
       return null; // the record was removed since
     };
     await new Slots({ slots, records: { find }, clock }).freeEmpty(org);

@@ -27,7 +27,10 @@ export class Slots {
     this.#clock = clock;
   }
 
-  /** @throws ServiceError `computer_limit_reached` when the org already has `max` slots. */
+  /**
+   * Takes a slot, or makes the computer's slot as young as a new one.
+   * @throws ServiceError `computer_limit_reached` when the org has `max` other slots
+   */
   async take(org: string, id: string, max: number): Promise<void> {
     if (await this.#tryTake(org, id, max)) return;
     if (!(await this.freeEmpty(org)) || !(await this.#tryTake(org, id, max)))
@@ -39,11 +42,6 @@ export class Slots {
 
   async free(org: string, ids: readonly string[]): Promise<void> {
     await this.#freeEach(org, (id) => ids.includes(id));
-  }
-
-  /** Makes a slot as young as a new one. Call it before the record of its computer is removed and made again. */
-  async renew(org: string, id: string): Promise<void> {
-    await this.#change(org, (taken) => ({ ...taken, [id]: this.#now() }));
   }
 
   /** Frees old slots without a computer. Returns true when it found any. */
@@ -68,7 +66,7 @@ export class Slots {
   async #tryTake(org: string, id: string, max: number): Promise<boolean> {
     let done = false;
     await this.#change(org, (taken) => {
-      done = Object.keys(taken).length < max;
+      done = id in taken || Object.keys(taken).length < max;
       return done ? { ...taken, [id]: this.#now() } : null;
     });
     return done;

@@ -103,7 +103,7 @@ async function place(
       if (error.code !== 'no_capacity') failures += 1;
       const goesOn = isOfHost(error) && failures < HOST_FAILURES_MAX;
       // Without a record, an old slot would be freed as one that a crash left behind.
-      if (goesOn) await deps.slots.renew(org, id);
+      if (goesOn) await deps.slots.take(org, id, deps.limits.options.max_computers);
       await deps.records.remove(record);
       deps.logger.info({ computer: id, host, code: error.code, revision }, 'a host refused a computer');
       if (!goesOn) throw error;

@@ -165,5 +165,6 @@ export async function startDockerd(
 async function isAnotherRunning(): Promise<boolean> {
   const pid = Number(await readFile(PID_FILE, 'utf8').catch(() => ''));
   const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '');
-  return name.trim() === 'dockerd'; // the file may be of a former boot, and its number in use
+  const isDockerd = name.trim() === 'dockerd'; // the file may be of a former boot, and its number in use
+  return isDockerd && (await processIdentity(pid)) !== undefined;
 }

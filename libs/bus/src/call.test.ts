@@ -248,6 +248,14 @@ describe('a call', () => {
     },
   );
 
+  test('that begins when its bus is closed fails at once', async () => {
+    const closed = await bus('caller');
+    await closed.close();
+    const asked = ask(closed, 'echo.v1.call', null);
+    await expect(asked).rejects.toMatchObject({ code: 'service_unavailable' });
+    expect(closed.openCalls.outgoing).toBe(0);
+  });
+
   test('whose cancellation throws at the service fails alone: the service takes other calls', async () => {
     const service = await host();
     const taken = Promise.withResolvers<void>();

@@ -206,12 +206,19 @@ export class Mirror<V> {
     await new Promise<void>((resolve, reject) => {
       let loaded = false;
       let until = last;
+      let received = 0;
+      let lagging: NodeJS.Timeout | undefined;
       const silent = setTimeout(() => watch.stop(), LOAD_SILENT_MS_MAX);
-      const swap = () => {
-        loaded = true;
+      const stopTimers = () => {
         clearTimeout(silent);
+        clearTimeout(lagging);
+      };
+      const swap = () => {
+        if (loaded || this.#closed) return;
+        loaded = true;
+        stopTimers();
         this.#loadedTo = until;
-        this.#revision = 0; // a bucket that was created again counts from the start
+        this.#revision = received; // a bucket that was created again counts from the start
         this.#replace(fresh);
         resolve();
       };
@@ -219,13 +226,17 @@ export class Mirror<V> {
       void (async () => {
         for await (const entry of watch) {
           this.#apply(fresh, entry, loaded);
+          received = entry.revision;
           if (!loaded) {
             silent.refresh();
             // Either is enough: the entry with the last revision may have left, and the delta counts replaced entries too.
             const isLast = (entry.delta ?? 0) === 0;
             // What is written meanwhile comes after `until`: without it, its key would look removed.
-            if (!isLast && entry.revision >= until) until = await this.#bucket.lastRevision();
-            if (isLast || entry.revision >= until) swap();
+            if (!isLast && received >= until) until = await this.#bucket.lastRevision();
+            // So would the key of an entry that a replica of the stream has not received yet.
+            if (isLast && received < until && this.#entries.size > 0)
+              lagging ??= setTimeout(swap, CAUGHT_UP_MS_MAX);
+            else if (isLast || received >= until) swap();
           }
           if (this.#entries !== fresh) continue; // memory answers from current entries, not from entries being loaded
           this.#revision = entry.revision;
@@ -239,7 +250,7 @@ export class Mirror<V> {
           if (loaded) throw error; // a listener's
           reject(error);
         })
-        .finally(() => clearTimeout(silent));
+        .finally(stopTimers);
     });
     // The first load was just read and counts as fresh. After a silence only a new entry or tick does.
     if (this.#comparedAt === 0) this.#seenAt = performance.now();

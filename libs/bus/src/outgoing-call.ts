@@ -73,6 +73,7 @@ interface OutgoingCallDeps {
   key: string;
   from: string;
   connected(): boolean;
+  isBusClosed(): boolean;
   /** The call's usage event was stored. */
   stored(): void;
   /** The call's usage event could not be stored. */
@@ -120,6 +121,7 @@ export class OutgoingCall {
 
   /** Sends the head, and the body if it is short. Repeated until an instance takes the call. */
   offer(): void {
+    if (this.#deps.isBusClosed()) return this.#fail(unconnected(), false); // waiting would keep the process running
     if (!this.#deps.connected()) return this.#offerSoon();
     const inline = isInline(this.#body) ? this.#body : undefined;
     const meta: OpenMeta = {
@@ -215,11 +217,7 @@ export class OutgoingCall {
   }
 
   linkLost(): void {
-    if (this.#sent)
-      this.#fail(
-        new ServiceError('service_unavailable', 'The connection between services was lost. Retry later.'),
-        false,
-      );
+    if (this.#sent) this.#fail(unconnected(), false);
   }
 
   stoodStill(now: number): void {
@@ -355,6 +353,10 @@ export class OutgoingCall {
 /** Whether the body travels with the head. */
 function isInline(body: Uint8Array | null): body is Uint8Array {
   return body !== null && body.length <= INLINE_BODY_BYTES_MAX;
+}
+
+function unconnected(): ServiceError {
+  return new ServiceError('service_unavailable', 'The connection between services was lost. Retry later.');
 }
 
 /** JSON may be several times larger than what it was read from: six bytes for a control character. */

@@ -122,8 +122,8 @@ test.each([
     await expect.poll(() => taken).toHaveLength(1);
     if (endsFirst) hold.settle(0n);
     gone.abort(new Error('the caller went away'));
-    if (!endsFirst) hold.settle(0n);
     await expect(taking).rejects.toThrow();
+    if (!endsFirst) hold.settle(0n);
     await expect.poll(settledCalls).toEqual([{ org: 'org_a', call: 'req_gone', cost_nano: '0' }]);
     late.resolve({ granted_nano: '50', capped: false });
   },

@@ -93,7 +93,7 @@ export class ComputerHost {
   /**
    * A container for a new run of a computer: from the warm pool if it has one that fits, otherwise newly created.
    * @throws ServiceError `no_capacity` while the standard image is being built or while the host lacks isolation;
-   * `image_unavailable` for a foreign image that cannot be pulled
+   * `image_unavailable` for a foreign image that cannot be pulled; `computer_failed` when the engine does not answer
    */
   async reserve({ computerId, org, onPull, signal, ...options }: ReserveOptions): Promise<Reservation> {
     const { reservations, foreignImages, standardImageName } = this.#parts;

@@ -1,5 +1,6 @@
 // Containers for computers on the Docker engine. Their configuration: container-config.ts.
 import { dirname } from 'node:path';
+import { ServiceError } from '@switchyard/contracts';
 import { withTimeout } from '@switchyard/service';
 import type Docker from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
@@ -63,6 +64,18 @@ export function engineInfo(
 export function answeredBy<T>(answer: Promise<T>, msMax = ANSWER_MS_MAX): Promise<T> {
   const late = () => new Error(`the Docker engine does not answer within ${msMax / 1_000} s`);
   return withTimeout(answer, msMax, late);
+}
+
+/** @throws ServiceError always: another host may serve the request */
+export function engineFails(cause: unknown): never {
+  const message = 'The Docker engine of the host does not answer. Retry later.';
+  throw new ServiceError('computer_failed', message, { cause });
+}
+
+/** The same, unless the engine answered with an error of its own. */
+export function unlessAnswered(error: unknown): never {
+  if ((error as { readonly statusCode?: number }).statusCode !== undefined) throw error;
+  return engineFails(error);
 }
 
 export function createEngine(options: EngineOptions) {

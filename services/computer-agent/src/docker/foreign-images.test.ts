@@ -374,13 +374,16 @@ test('an image that fills the disk while the engine unpacks it keeps its room un
 
 test('an image is refused while the engine hangs: its computer can be stopped and deleted', async () => {
   const image = await registry.push('bad/hanging');
+  const neverPulled = await registry.push('bad/never-pulled');
   const engine = await openHeldEngine();
   onTestFinished(() => engine.close());
   await ensure(image);
   const { use, removeUnused } = images({ docker: engine.docker, answerMsMax: 100 });
-  const refused = () =>
-    expect(use({ image }, async () => {})).rejects.toMatchObject({ code: 'computer_failed' });
+  const refused = (asked = image) =>
+    expect(use({ image: asked }, async () => {})).rejects.toMatchObject({ code: 'computer_failed' });
   await Promise.all([engine.hold(/^GET .*\/images\//), refused()]);
+  engine.release();
+  await Promise.all([engine.hold(/^GET .*\/version/), refused(neverPulled)]);
   engine.release();
   const asked = engine.hold(/^DELETE .*\/images\//);
   const removal = removeUnused();

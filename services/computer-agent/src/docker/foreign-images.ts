@@ -12,7 +12,7 @@ import { ServiceError } from '@switchyard/contracts';
 import { isImagePresent } from '@switchyard/sandbox-computer';
 import { Lock, Places } from '@switchyard/service';
 import type Docker from 'dockerode';
-import { answeredBy } from './engine.ts';
+import { answeredBy, engineFails } from './engine.ts';
 import { ImagePull, type ImagePullDeps, type ImageRequest, NO_ROOM } from './image-pull.ts';
 import { type ImageReference, parseImageReference } from './image-reference.ts';
 import { ImageFailure, type ImageFailureReason } from './image-registry.ts';
@@ -85,7 +85,8 @@ export function createForeignImages(deps: ForeignImagesDeps) {
      * Makes an image present on this host and keeps it from being removed while `work` runs. Afterwards only a
      * container made from it keeps it.
      * @param work receives the image's name in the engine
-     * @throws ServiceError `image_unavailable` with the reason; nothing of the image is left then
+     * @throws ServiceError `image_unavailable` with the reason, `computer_failed` when the engine does not answer; nothing
+     * of the image is left then
      */
     async use<T>(request: ImageRequest, work: (pinned: string) => Promise<T>): Promise<T> {
       const reference = parseImageReference(request.image);
@@ -173,12 +174,6 @@ async function findNoted(
   if (pinned === '') return undefined;
   const isThere = await answeredBy(isImagePresent(docker, pinned), answerMsMax).catch(engineFails);
   return isThere ? pinned : undefined;
-}
-
-/** Another host may have the image: this is no fault of its name. */
-function engineFails(cause: unknown): never {
-  const message = 'The Docker engine of the host does not answer. Retry later.';
-  throw new ServiceError('computer_failed', message, { cause });
 }
 
 function toUnavailable(image: string, error: unknown): ServiceError {

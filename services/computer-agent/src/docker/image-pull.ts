@@ -7,6 +7,7 @@ import { createEgress, type Lookup, parseAllowList } from '@switchyard/egress';
 import { type HeldPlaces, type Logger, linesOf, type Places } from '@switchyard/service';
 import type Docker from 'dockerode';
 import { z } from 'zod';
+import { answeredBy, unlessAnswered } from './engine.ts';
 import { BYTES_PER_GB, imageArchive, tooLarge } from './image-archive.ts';
 import type { ImageReference } from './image-reference.ts';
 import {
@@ -128,7 +129,7 @@ export class ImagePull {
 
   /** Asks the registry for manifest and configuration. */
   async lookUp(): Promise<FoundImage> {
-    const { docker, gbMax, lookup, allowedNetworks = [] } = this.#deps;
+    const { docker, gbMax, lookup, answerMsMax, allowedNetworks = [] } = this.#deps;
     const { onPull } = this.#request;
     const egress = createEgress({
       allow: parseAllowList(allowedNetworks.join(',')),
@@ -138,7 +139,7 @@ export class ImagePull {
     const registry = new ImageRegistry({
       egress,
       reference: this.#reference,
-      architecture: async () => (await docker.version()).Arch,
+      architecture: async () => (await answeredBy(docker.version(), answerMsMax).catch(unlessAnswered)).Arch,
       signal: this.#abort.signal,
     });
     const image = await this.#orAborted(registry.lookUp());
@@ -165,7 +166,7 @@ export class ImagePull {
       },
     });
     await this.#load(Readable.from(archive, { objectMode: false }), { image, config });
-    const { Size: bytes } = await this.#orAborted(docker.getImage(tag).inspect());
+    const { Size: bytes } = await this.#orAborted(docker.getImage(tag).inspect().catch(unlessAnswered));
     this.#progress.loaded();
     this.#request.onPull?.(this.#progress.now);
     logger.info({ image: this.#request.image, pinned: tag, bytes }, 'Image pulled');
@@ -203,7 +204,8 @@ export class ImagePull {
       this.#isHandedOver = true;
     });
     const load = async () => {
-      const answer = await docker.loadImage(body, { quiet: '0', abortSignal: sending.signal });
+      const options = { quiet: '0', abortSignal: sending.signal };
+      const answer = await docker.loadImage(body, options).catch(unlessAnswered);
       await this.#follow(answer as Readable, found);
     };
     loading.add(this);

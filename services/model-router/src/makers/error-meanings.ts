@@ -3,8 +3,8 @@
 /** Characters of a text that are searched for its meaning; makers may repeat the whole request. */
 const SEARCHED_LENGTH_MAX = 4 * 1024;
 
-/** FastAPI, and so vLLM, repeats the caller's own values after `input`: they say nothing of our account. */
-const CALLERS_VALUES = /['"]input['"]\s*:.*/s;
+/** FastAPI, and so vLLM, repeats the caller's own values after these words: they say nothing of our account. */
+const CALLERS_VALUES = /(?:\\*['"]input\\*['"]\s*:|\binput_value=).*/s;
 
 interface Meaning {
   /** The statuses and the text by which the error is recognised. */

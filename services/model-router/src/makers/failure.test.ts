@@ -43,6 +43,18 @@ test.each<[server: string, status: number, body: object | string, expected: Expe
     },
     { kind: 'rejected', status: 400 },
   ],
+  [
+    'vLLM, the same as a text of pydantic',
+    400,
+    {
+      object: 'error',
+      message:
+        "1 validation error for UserMessage\nmetadata\n  Extra inputs are not permitted [type=extra_forbidden, input_value={'a': 'spending limit'}, input_type=dict]",
+      type: 'BadRequestError',
+      code: 400,
+    },
+    { kind: 'rejected', status: 400 },
+  ],
   ['FastAPI, a text', 404, { detail: 'Not Found' }, { kind: 'fault', message: 'Not Found' }],
   [
     'FastAPI, a list',

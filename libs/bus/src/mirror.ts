@@ -232,7 +232,11 @@ export class Mirror<V> {
             // Either is enough: the entry with the last revision may have left, and the delta counts replaced entries too.
             const isLast = (entry.delta ?? 0) === 0;
             // What is written meanwhile comes after `until`: without it, its key would look removed.
-            if (!isLast && received >= until) until = await this.#bucket.lastRevision();
+            if (!isLast && received >= until) {
+              clearTimeout(lagging);
+              lagging = undefined;
+              until = await this.#bucket.lastRevision();
+            }
             // So would the key of an entry that a replica of the stream has not received yet.
             if (isLast && received < until && this.#entries.size > 0)
               lagging ??= setTimeout(swap, CAUGHT_UP_MS_MAX);

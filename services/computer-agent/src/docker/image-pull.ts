@@ -7,7 +7,7 @@ import { createEgress, type Lookup, parseAllowList } from '@switchyard/egress';
 import { type HeldPlaces, type Logger, linesOf, type Places } from '@switchyard/service';
 import type Docker from 'dockerode';
 import { z } from 'zod';
-import { answeredBy, unlessAnswered } from './engine.ts';
+import { answeredBy, engineFails, unlessAnswered } from './engine.ts';
 import { BYTES_PER_GB, imageArchive, tooLarge } from './image-archive.ts';
 import type { ImageReference } from './image-reference.ts';
 import {
@@ -22,6 +22,7 @@ import { PullProgress } from './pull-progress.ts';
 const PULL_TIMEOUT_MS = 300_000;
 /** A pull without progress for this time is given up. */
 const STALLED_MS_MAX = 60_000;
+const ENGINE_ANSWER_MS_MAX = 30_000;
 /** Characters of a digest by which the engine names a layer that it unpacks. */
 const SHORT_ID_CHARS = 12;
 export const NO_ROOM = 'the host’s disk is nearly full';
@@ -129,7 +130,7 @@ export class ImagePull {
 
   /** Asks the registry for manifest and configuration. */
   async lookUp(): Promise<FoundImage> {
-    const { docker, gbMax, lookup, answerMsMax, allowedNetworks = [] } = this.#deps;
+    const { docker, gbMax, lookup, allowedNetworks = [] } = this.#deps;
     const { onPull } = this.#request;
     const egress = createEgress({
       allow: parseAllowList(allowedNetworks.join(',')),
@@ -139,7 +140,7 @@ export class ImagePull {
     const registry = new ImageRegistry({
       egress,
       reference: this.#reference,
-      architecture: async () => (await answeredBy(docker.version(), answerMsMax).catch(unlessAnswered)).Arch,
+      architecture: async () => (await this.#ofEngine(docker.version())).Arch,
       signal: this.#abort.signal,
     });
     const image = await this.#orAborted(registry.lookUp());
@@ -166,7 +167,7 @@ export class ImagePull {
       },
     });
     await this.#load(Readable.from(archive, { objectMode: false }), { image, config });
-    const { Size: bytes } = await this.#orAborted(docker.getImage(tag).inspect().catch(unlessAnswered));
+    const { Size: bytes } = await this.#orAborted(this.#ofEngine(docker.getImage(tag).inspect()));
     this.#progress.loaded();
     this.#request.onPull?.(this.#progress.now);
     logger.info({ image: this.#request.image, pinned: tag, bytes }, 'Image pulled');
@@ -192,6 +193,12 @@ export class ImagePull {
     throw new ImageFailure('no_room', NO_ROOM);
   }
 
+  /** Its limit is below that of a stalled pull, which would be a fault of the image. */
+  #ofEngine<T>(answer: Promise<T>): Promise<T> {
+    const { answerMsMax = ENGINE_ANSWER_MS_MAX } = this.#deps;
+    return answeredBy(answer, answerMsMax).catch(unlessAnswered);
+  }
+
   async #load(body: Readable, found: Pick<FoundImage, 'image' | 'config'>): Promise<void> {
     const { docker, loading } = this.#deps;
     const sending = new AbortController();
@@ -206,7 +213,9 @@ export class ImagePull {
     const load = async () => {
       const options = { quiet: '0', abortSignal: sending.signal };
       const answer = await docker.loadImage(body, options).catch(unlessAnswered);
-      await this.#follow(answer as Readable, found);
+      await this.#follow(answer as Readable, found).catch((error: unknown) => {
+        throw error instanceof ImageFailure ? error : engineFails(error);
+      });
     };
     loading.add(this);
     const loaded = load().finally(() => loading.delete(this)); // also when the caller has disconnected before

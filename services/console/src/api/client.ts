@@ -1,13 +1,7 @@
 // Calls of the API by the session cookie, which all tabs share. The session's token against cross-site requests is kept
 // in memory only.
 import { CSRF_HEADER, IDEMPOTENCY_HEADER, type SessionObject } from '@switchyard/contracts';
-import {
-  keepPreviousData,
-  QueryClient,
-  type QueryFilters,
-  type UseQueryResult,
-  useQuery,
-} from '@tanstack/react-query';
+import { keepPreviousData, QueryClient, type UseQueryResult, useQuery } from '@tanstack/react-query';
 
 /** Sent when the token is not known yet: after a reload. */
 const NO_TOKEN = '?';
@@ -174,19 +168,10 @@ export function useGet<T>(
 
 /** Reloads what is shown of these paths. */
 export function refresh(...prefixes: string[]): Promise<void> {
-  return queries.invalidateQueries(under(prefixes));
-}
-
-/** Gives up the answers of these paths that have not come. */
-export function cancelLoads(...prefixes: string[]): Promise<void> {
-  return queries.cancelQueries(under(prefixes));
-}
-
-function under(prefixes: readonly string[]): QueryFilters {
-  return {
+  return queries.invalidateQueries({
     predicate: ({ queryKey: [path] }) =>
       typeof path === 'string' && prefixes.some((prefix) => path.startsWith(prefix)),
-  };
+  });
 }
 
 /** Signs in with a key, with the token of a sign-in link, or by the cookie that the browser has. */

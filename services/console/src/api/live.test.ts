@@ -65,27 +65,24 @@ test('answers slower than the events that change them are shown, and the last on
   leave();
 });
 
-test.each([1, 2])(
-  'an answer that never comes is asked for again, and others are shown: number %i',
-  async (lost) => {
-    vi.useFakeTimers();
-    let asked = 0;
-    const queryFn = async () => {
-      asked += 1;
-      return asked === lost ? new Promise<number>(() => {}) : asked;
-    };
-    const shown = new QueryObserver(queries, { queryKey: [`/v1/logs?${lost}`], queryFn });
-    const leave = shown.subscribe(() => {});
-    await vi.advanceTimersByTimeAsync(0);
-    for (let sinceMs = 0; sinceMs < MINUTE_MS; sinceMs += EVENT_MS) {
-      refreshSoon('/v1/logs');
-      await vi.advanceTimersByTimeAsync(EVENT_MS);
-    }
-    await vi.advanceTimersByTimeAsync(MINUTE_MS); // no reload waits for the next test
-    expect(shown.getCurrentResult().data).toBeGreaterThan(2);
-    leave();
-  },
-);
+test('an answer that never comes is asked for again, and others are shown', async () => {
+  vi.useFakeTimers();
+  let asked = 0;
+  const queryFn = async () => {
+    asked += 1;
+    return asked === 2 ? new Promise<number>(() => {}) : asked;
+  };
+  const shown = new QueryObserver(queries, { queryKey: ['/v1/logs'], queryFn });
+  const leave = shown.subscribe(() => {});
+  await vi.advanceTimersByTimeAsync(0);
+  for (let sinceMs = 0; sinceMs < MINUTE_MS; sinceMs += EVENT_MS) {
+    refreshSoon('/v1/logs');
+    await vi.advanceTimersByTimeAsync(EVENT_MS);
+  }
+  await vi.advanceTimersByTimeAsync(MINUTE_MS); // no reload waits for the next test
+  expect(shown.getCurrentResult().data).toBeGreaterThan(2);
+  leave();
+});
 
 test.each([
   ['a minute catches up on its events', MINUTE_MS, '1', false],

@@ -2,7 +2,7 @@
 // they show of an event's noun is loaded again.
 import type { BookedEventName, EventName, StreamedEvent } from '@switchyard/contracts';
 import { useEffect, useRef, useSyncExternalStore } from 'react';
-import { call, cancelLoads, refresh } from './client.ts';
+import { call, refresh } from './client.ts';
 import { serverEvents } from './server-events.ts';
 
 const RECONNECT_DELAY_MS = 1_000;
@@ -13,7 +13,7 @@ const HIDDEN_MS_MAX = 30_000;
 const CATCH_UP_MS_MAX = 5 * 60_000;
 /** Logs and usage are booked within a second of the event. */
 export const BOOKED_MS = 1_200;
-/** An answer that takes longer is given up, and asked for again by the next event. */
+/** An answer that takes longer does not hold up the others. */
 const ANSWER_MS_MAX = 30_000;
 
 type NounOf<E extends EventName> = E extends `${infer N}.${string}` ? N : never;
@@ -123,10 +123,8 @@ export function refreshSoon(...paths: string[]): void {
 }
 
 async function load(): Promise<void> {
-  const paths = [...due];
-  const late = setTimeout(() => void cancelLoads(...paths), ANSWER_MS_MAX);
-  await refresh(...paths); // the next reload would cancel it
-  clearTimeout(late);
+  // The next reload would cancel this one.
+  await Promise.race([refresh(...due), new Promise((resolve) => setTimeout(resolve, ANSWER_MS_MAX))]);
   due = later;
   later = new Set();
   if (due.size > 0) setTimeout(load, BOOKED_MS);

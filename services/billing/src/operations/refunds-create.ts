@@ -54,7 +54,7 @@ export async function refundsCreate(
       const amount = ask.body.amount === undefined ? left : parseDollars(ask.body.amount);
       const number = placeOf(charge, booked);
       if (amount > left || amount <= 0n || number === null) throw exceeds(charge, left, number);
-      if (isOver) break; // the caller was told that nothing was made
+      if (isOver) break; // the answer has said that no refund was made
       mayExist = true;
       await publish({ ask, charge: charge._id, requestId, number, amount }, deps);
     }

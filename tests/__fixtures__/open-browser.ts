@@ -19,10 +19,11 @@ const VISIT_MS_MAX = 240_000;
 
 /**
  * Chromium aborts loads when the host's networks change, which other tests on this machine cause. A page without its
- * scripts is reloaded, as a person would do.
+ * scripts or its styles is reloaded, as a person would do. What a loaded page lacks it requests again itself.
  */
 const LOAD_AGAIN = `addEventListener('error', ({ target }) => {
   if (target instanceof HTMLScriptElement) location.reload();
+  if (target.rel === 'stylesheet' && document.readyState !== 'complete') location.reload();
 }, true);`;
 
 /** Pages may use a fake one without a prompt. */
@@ -34,7 +35,7 @@ const HOSTS = `--host-resolver-rules=MAP ${OTHER_HOST} 127.0.0.1`;
 
 export interface OpenBrowser {
   readonly browser: Browser;
-  /** A context whose pages reload if one of their scripts fails to load. Not for pages with refused scripts. */
+  /** A context whose pages reload if their scripts or styles fail to load. Not for pages with refused scripts. */
   newContext(options?: BrowserContextOptions): Promise<BrowserContext>;
   close(): Promise<void>;
 }

@@ -6,7 +6,7 @@
 import { type KvWatchEntry, KvWatchInclude } from '@nats-io/kv';
 import type { QueuedIterator } from '@nats-io/transport-node';
 import { ServiceError } from '@switchyard/contracts';
-import { type Bucket, TICK_KEY } from './bucket.ts';
+import { type Bucket, type Entry, TICK_KEY } from './bucket.ts';
 import type { Bus } from './bus.ts';
 
 /** How often the tick is written. */
@@ -29,9 +29,13 @@ interface AgeClock {
   monotonic(): number;
 }
 
-interface Known<V> {
-  readonly value: V;
-  readonly revision: number;
+interface MirrorOptions<V> {
+  readonly clock?: AgeClock;
+  /** Other values take no memory, as if they did not exist. All by default. */
+  readonly keeps?: (value: V) => boolean;
+}
+
+interface Known<V> extends Entry<V> {
   /** When it was received. A value that is loaded again was received before. */
   readonly at: number;
 }
@@ -40,9 +44,9 @@ interface Known<V> {
 export async function mirrorBucket<V>(
   bus: Bus,
   bucket: Bucket<V>,
-  clock: AgeClock = { monotonic: () => performance.now() },
+  { clock = { monotonic: () => performance.now() }, keeps = () => true }: MirrorOptions<V> = {},
 ): Promise<Mirror<V>> {
-  const mirror = new Mirror(bus, bucket, clock);
+  const mirror = new Mirror(bus, bucket, clock, keeps);
   try {
     await mirror.load();
   } catch (error) {
@@ -59,6 +63,7 @@ export class Mirror<V> {
   readonly #bus: Bus;
   readonly #bucket: Bucket<V>;
   readonly #clock: AgeClock;
+  readonly #keeps: (value: V) => boolean;
   readonly #onChange = new Set<ChangeListener<V>>();
   /** In the order in which they were received. */
   #entries = new Map<string, Known<V>>();
@@ -84,10 +89,11 @@ export class Mirror<V> {
   #comparing = false;
   #closed = false;
 
-  constructor(bus: Bus, bucket: Bucket<V>, clock: AgeClock) {
+  constructor(bus: Bus, bucket: Bucket<V>, clock: AgeClock, keeps: (value: V) => boolean) {
     this.#bus = bus;
     this.#bucket = bucket;
     this.#clock = clock;
+    this.#keeps = keeps;
   }
 
   /** Whether memory is known to be up to date. While nothing changes, only the mirror of a bucket with a tick is. */
@@ -171,8 +177,8 @@ export class Mirror<V> {
   }
 
   /** All entries as last seen. */
-  entries(): [string, V][] {
-    return Array.from(this.#entries, ([key, { value }]) => [key, value]);
+  entries(): Entry<V>[] {
+    return [...this.#entries.values()];
   }
 
   /** The values as last seen of the keys that begin with a prefix. */
@@ -270,22 +276,25 @@ export class Mirror<V> {
     const known = this.#entries.get(key);
     const previous = map.get(key)?.value ?? null;
     map.delete(key); // a value is set at the end of the map: see `#dropExpired`
-    const tell = (value: V | null) => {
-      if (live) for (const listener of this.#onChange) listener(key, value, previous);
-    };
-    if (entry.operation !== 'PUT') {
-      if (previous !== null) tell(null);
-      return;
+    const value = this.#valueOf(entry);
+    if (value !== null) {
+      const at = known?.revision === revision ? known.at : this.#clock.monotonic();
+      map.set(key, { key, value, revision, at });
     }
+    if (!live || (value === null && previous === null)) return;
+    for (const listener of this.#onChange) listener(key, value, previous);
+  }
+
+  /** Null also for an unreadable record, which must not leave the previous value in place. */
+  #valueOf(entry: KvWatchEntry): V | null {
+    if (entry.operation !== 'PUT') return null;
     try {
       const { value } = this.#bucket.read(entry);
-      const at = known?.revision === revision ? known.at : this.#clock.monotonic();
-      map.set(key, { value, revision, at });
-      tell(value);
+      return this.#keeps(value) ? value : null;
     } catch (error) {
-      // An unreadable record must not leave the previous value in place.
-      if (previous !== null) tell(null);
+      const { key } = entry;
       this.#bus.logger.error({ err: error, bucket: this.#bucket.name, key }, 'an unreadable record');
+      return null;
     }
   }
 

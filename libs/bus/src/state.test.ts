@@ -254,6 +254,31 @@ describe('a mirror', () => {
     for (const key of put) await keys.purge(key);
   });
 
+  test('keeps only the values it is to keep, from its start on, and reports one that is no longer kept', async () => {
+    const keys = await openBucket(bus, 'keys');
+    const put = (key: string, name: string) => keys.put(key, { ...record(`key_${key}`), name });
+    for (const key of ['ends', 'stays']) await put(key, 'open');
+    await put('ended', 'over');
+    const mirror = await mirrorBucket(bus, keys, { keeps: ({ name }) => name === 'open' });
+    const kept = () => mirror.entries().map(({ key }) => key);
+    expect(kept().sort()).toEqual(['ends', 'stays']);
+    const changes: unknown[] = [];
+    mirror.onChange((key, value, previous) => changes.push([key, value?.name, previous?.name]));
+    await put('ends', 'over');
+    await put('ended', 'over again');
+    const revision = await put('stays', 'open');
+    await mirror.caughtUp(BUSY_MS);
+    expect(changes).toEqual([
+      ['ends', undefined, 'open'],
+      ['stays', 'open', 'open'],
+    ]);
+    expect(mirror.entries()).toMatchObject([{ key: 'stays', revision }]);
+    await mirror.load();
+    expect(kept()).toEqual(['stays']);
+    mirror.close();
+    for (const key of ['ends', 'stays', 'ended']) await keys.purge(key);
+  });
+
   test('has caught up when it has everything that was in the bucket at the time of the call', async () => {
     const keys = await openBucket(bus, 'keys');
     const mirror = await mirrorBucket(bus, keys);
@@ -437,7 +462,7 @@ describe('a mirror', () => {
     const token: SpentToken = { at: '2026-11-21T00:00:00.000Z', org: 'org_x' };
     for (const id of ['again', 'once']) await tokens.put(id, token);
     let now = 0;
-    const mirror = await mirrorBucket(bus, tokens, { monotonic: () => now });
+    const mirror = await mirrorBucket(bus, tokens, { clock: { monotonic: () => now } });
     const forgotten: string[] = [];
     mirror.onChange((id, value) => {
       if (value === null) forgotten.push(id);
@@ -447,7 +472,7 @@ describe('a mirror', () => {
     await mirror.caughtUp(BUSY_MS);
     now = 2 * tokens.ttlMs;
     await expect.poll(() => mirror.peek('once')).toBeNull();
-    expect(mirror.entries()).toEqual([['again', token]]);
+    expect(mirror.entries()).toMatchObject([{ key: 'again', value: token }]);
     expect(mirror.ageMs('again')).toBe(tokens.ttlMs);
     expect(forgotten).toEqual(['once']);
     mirror.close();

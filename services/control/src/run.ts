@@ -54,7 +54,7 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const known = await mirrorBucket(bus, keys);
   const knownOrgs = await mirrorBucket(bus, orgs);
   const stopTicking = keepTicking(bus, [keys, orgs, providerKeys], logger);
-  const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), clock);
+  const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), { clock });
   const computers = await computerOperations({ config, bus, logger, clock }, events, new Hosts(hosts, clock));
   const admission = admitHostEvents(computers);
   const files = await fileOperations({ config, bus, logger, clock });

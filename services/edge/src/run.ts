@@ -179,6 +179,6 @@ async function openHosts(bus: Bus, clock: Clock, enabled: boolean) {
   const placements = await openBucket(bus, 'computer-placements');
   const computers = await openBucket(bus, 'computers');
   const hosts = await openBucket(bus, 'hosts');
-  const beats = await mirrorBucket(bus, hosts, clock);
+  const beats = await mirrorBucket(bus, hosts, { clock });
   return { findHost: hostFinder({ placements, computers, enabled, hosts, beats }), beats };
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import {
   createEventPublisher,
   ensureEventsStream,
+  mirrorBucket,
   openBucket,
   openObjectStore,
   serve,
@@ -21,6 +22,7 @@ import { ByteBudget, type Running, type ServiceDeps, watchByteBudget } from '@sw
 import { HoldKeeper } from '@switchyard/spending';
 import type { Config } from './config.ts';
 import { InputStore } from './input/input-store.ts';
+import { needsWork } from './jobs/advance.ts';
 import { followCharges } from './jobs/charges.ts';
 import type { JobDeps } from './jobs/job-deps.ts';
 import { ensureRecord } from './jobs/new-record.ts';
@@ -64,7 +66,9 @@ export async function start({ config, bus, logger, clock, metrics }: StartDeps):
     resultBytesMax: config.SWITCHYARD_VIDEO_BYTES_MAX,
     stopping: stopping.signal,
   };
-  const worker = await startWorker({ bus, videos, deps });
+  // Finished jobs, of the last 30 days, take no memory.
+  const openJobs = await mirrorBucket(bus, videos, { keeps: needsWork });
+  const worker = startWorker({ openJobs, instance: bus.instance, deps });
   const charges = followCharges({ bus, clock, logger, take: (event) => ensureRecord(deps, event) });
   const service = await serve(bus, {
     name: 'video-worker',
@@ -74,7 +78,7 @@ export async function start({ config, bus, logger, clock, metrics }: StartDeps):
   });
   register(service, {
     ...{ bus, videos, inputs, results, events, catalog, clock, logger },
-    ...{ holds, largeBodies, openUseOf: worker.openUseOf },
+    ...{ holds, largeBodies, openJobs },
     egress,
     resultBytesMax: deps.resultBytesMax,
     jobMsMax: config.SWITCHYARD_VIDEO_MINUTES_MAX * MINUTE_MS,
@@ -84,6 +88,7 @@ export async function start({ config, bus, logger, clock, metrics }: StartDeps):
       stopping.abort(new Error('the worker is stopping'));
       // A slow reader of a video must not keep the jobs from other workers.
       await Promise.all([service.drain(), charges.stop(), worker.stop()]);
+      openJobs.close();
       holds.stop();
       await events.close();
       await makers.close();

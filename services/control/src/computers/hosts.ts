@@ -44,8 +44,8 @@ export class Hosts {
   #heardWithin(ms: number): HostHeartbeat[] {
     return this.#heartbeats
       .entries()
-      .filter(([host, beat]) => beat.id === host) // a host writes its own key, and may name another in it
-      .map(([, beat]) => beat)
+      .filter(({ key, value }) => value.id === key) // a host writes its own key, and may name another in it
+      .map(({ value }) => value)
       .filter((beat) => !beat.cordoned && this.#heartbeats.ageMs(beat.id) <= ms);
   }
 }

@@ -87,7 +87,7 @@ describe('hosts by their heartbeats', () => {
   let heardAt = 0;
   const hosts = new Hosts(
     {
-      entries: () => beats.map((beat) => [beat.id, beat]),
+      entries: () => beats.map((value) => ({ key: value.id, value, revision: 1 })),
       ageMs: (id) =>
         beats.some((beat) => beat.id === id) ? clock.monotonic() - heardAt : Number.POSITIVE_INFINITY,
       onChange: (listener) => {
@@ -125,7 +125,8 @@ describe('hosts by their heartbeats', () => {
 
   test('a heartbeat that names another host than its key is ignored', async () => {
     const heartbeats = { ageMs: () => 0, onChange: () => () => {} };
-    const forged = new Hosts({ ...heartbeats, entries: () => [['host_thief', host('a')]] }, clock);
+    const thief = { key: 'host_thief', value: host('a'), revision: 1 };
+    const forged = new Hosts({ ...heartbeats, entries: () => [thief] }, clock);
     expect(await forged.placeable(new AbortController().signal)).toEqual([]);
   });
 

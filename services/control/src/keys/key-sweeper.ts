@@ -17,7 +17,7 @@ interface KeySweepDeps {
  * release, which memory leaves out.
  */
 export async function revokeOrphans({ keys, known, events, clock }: KeySweepDeps): Promise<void> {
-  const suspects = orphansAmong(known.entries().map(([, record]) => record));
+  const suspects = orphansAmong(known.entries().map(({ value }) => value));
   if (suspects.size === 0) return;
   const there = await keys.entries();
   const orphans = orphansAmong(there.map(({ value }) => value));

@@ -188,7 +188,9 @@ test('a creation that goes on to another host keeps its slot, however long the f
     await remove(record);
     await other.freeEmpty(record.org); // another instance sweeps just then
   };
-  const beats = [newId('host'), newId('host')].map((id): [string, HostHeartbeat] => [id, heartbeat(id, 0)]);
+  const beats = [newId('host'), newId('host')].map((key) => {
+    return { key, value: heartbeat(key, 0), revision: 1 };
+  });
   const create = createComputer({
     ...{ bus, records, slots: new Slots({ slots: bucket, records, clock }), clock, logger, random: () => 0 },
     hosts: new Hosts({ entries: () => beats, ageMs: () => 0, onChange: () => () => {} }, clock),

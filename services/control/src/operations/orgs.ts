@@ -22,7 +22,7 @@ export function orgHandlers(deps: OrgCreateDeps & { readonly computers: Computer
       await knownOrgs.caughtUp();
       const left = knownOrgs
         .entries()
-        .map(([, record]) => record)
+        .map(({ value }) => value)
         .filter(({ id }) => after === undefined || id > after)
         .sort((a, b) => (a.id < b.id ? -1 : 1));
       return pageOf(left.slice(0, limit).map(toOrgObject), left.length > limit, ({ id }) => id);

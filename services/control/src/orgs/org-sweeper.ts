@@ -23,11 +23,11 @@ interface OrgSweepDeps extends OrgDeps {
 /** A failure of one org does not block the others. */
 export async function sweepOrgs(deps: OrgSweepDeps): Promise<void> {
   const { logger } = deps.computers;
-  const suspended = deps.knownOrgs.entries().filter(([, { suspended_at }]) => suspended_at !== null);
+  const suspended = deps.knownOrgs.entries().filter(({ value }) => value.suspended_at !== null);
   const warn = (org: string) => (error: unknown) =>
     logger.warn({ err: error, org }, 'the sweep of a suspended org failed');
-  for (const [org] of suspended) await stopIfStillSuspended(deps, org).catch(warn(org));
-  for (const [org] of suspended) await removeIfDue(deps, org).catch(warn(org));
+  for (const { key: org } of suspended) await stopIfStillSuspended(deps, org).catch(warn(org));
+  for (const { key: org } of suspended) await removeIfDue(deps, org).catch(warn(org));
 }
 
 async function stopIfStillSuspended({ orgs, computers }: OrgSweepDeps, org: string): Promise<void> {

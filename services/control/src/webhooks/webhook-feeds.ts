@@ -70,7 +70,7 @@ export class WebhookFeeds {
     await removeStrayConsumers(options);
     const feeds = new WebhookFeeds(options, await mirrorBucket(options.bus, options.bucket));
     feeds.#known.onChange((key, record) => feeds.#syncFeeds(key, record));
-    for (const [key, record] of feeds.#known.entries()) feeds.#syncFeeds(key, record);
+    for (const { key, value } of feeds.#known.entries()) feeds.#syncFeeds(key, value);
     return feeds;
   }
 

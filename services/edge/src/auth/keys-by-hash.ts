@@ -15,7 +15,7 @@ export class KeysByHash {
 
   constructor(keys: Mirror<KeyRecord>) {
     this.#keys = keys;
-    for (const [, record] of keys.entries()) this.#put(record);
+    for (const { value } of keys.entries()) this.#put(value);
     keys.onChange((_key, record, previous) => {
       for (const { hash } of previous?.secrets ?? []) this.#byHash.delete(hash);
       if (record) this.#put(record);

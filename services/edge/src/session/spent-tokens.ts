@@ -20,7 +20,7 @@ export class SpentTokens {
 
   constructor(deps: SpentTokensDeps) {
     this.#deps = deps;
-    for (const [, token] of deps.mirror.entries()) this.#count(token);
+    for (const { value } of deps.mirror.entries()) this.#count(value);
     deps.mirror.onChange((_id, token) => token && this.#count(token));
   }
 

@@ -82,7 +82,7 @@ export class ProviderKeys {
 
   /** Variables with a stored key, whether the catalog names them or not. */
   storedVariables(): string[] {
-    return this.#records.entries().map(([variable]) => variable);
+    return this.#records.entries().map(({ key }) => key);
   }
 
   /** Resolves when all keys that were set before the call are known. @throws ServiceError `service_unavailable` */

@@ -1,10 +1,9 @@
 // The main loop of a worker: finds jobs that are due, takes their leases, and processes several at once.
-import type { Bucket, Bus, Entry } from '@switchyard/bus';
+import type { Entry, Mirror } from '@switchyard/bus';
 import type { VideoRecord } from '@switchyard/contracts';
 import { upstreamOf, workOn } from './advance.ts';
-import { type HeldJob, holdJob, LeaseLost } from './held-job.ts';
+import { type HeldJob, holdJob, isHeld, LeaseLost } from './held-job.ts';
 import type { JobDeps } from './job-deps.ts';
-import { OpenJobs, type OpenUse } from './open-jobs.ts';
 
 /** Maximum jobs that one worker processes at once; most of them wait for a maker's answer. */
 export const JOBS_AT_ONCE_MAX = 64;
@@ -16,27 +15,27 @@ export const LOOK_EVERY_MS = 250;
 export interface Worker {
   /** Takes no further job, and releases the current ones at once or after their current step. */
   stop(): Promise<void>;
-  /** Usage by an org's unfinished jobs, on all workers. */
-  openUseOf(org: string): OpenUse;
 }
 
 interface WorkerOptions {
-  bus: Bus;
-  videos: Bucket<VideoRecord>;
+  /** The unfinished jobs, of all workers. */
+  openJobs: Mirror<VideoRecord>;
+  /** The id of this worker. */
+  instance: string;
   deps: JobDeps;
 }
 
-export async function startWorker({ bus, videos, deps }: WorkerOptions): Promise<Worker> {
+export function startWorker({ openJobs, instance, deps }: WorkerOptions): Worker {
   const inHand = new Map<string, { readonly sharers: string[]; readonly working: Promise<void> }>();
   /** Jobs whose lease was not taken since the last look. */
   const notTaken = new Set<string>();
-  const takeOne = takerOf(deps, bus.instance);
+  const takeOne = takerOf(deps, instance);
   const isShareTaken = (sharer: string) =>
     [...inHand.values()].filter(({ sharers }) => sharers.includes(sharer)).length >= SHARE_MAX;
   let cancelLook = () => {};
   let poked = false;
   const takeDue = () => {
-    for (const entry of open.due(deps.clock.now())) {
+    for (const entry of dueJobs(openJobs.entries(), deps.clock.now())) {
       if (deps.stopping.aborted || inHand.size >= JOBS_AT_ONCE_MAX) return;
       if (inHand.has(entry.key) || notTaken.has(entry.key)) continue;
       const sharers = sharersOf(deps, entry.value);
@@ -65,17 +64,23 @@ export async function startWorker({ bus, videos, deps }: WorkerOptions): Promise
       lookLater();
     });
   };
-  const open = new OpenJobs({ bus, videos, clock: deps.clock, onChange: poke });
-  await open.open();
+  const stopListening = openJobs.onChange(poke);
+  poke();
   lookLater();
   return {
-    openUseOf: (org) => open.useOf(org),
     async stop() {
       cancelLook();
-      open.close();
+      stopListening();
       await Promise.allSettled([...inHand.values()].map(({ working }) => working));
     },
   };
+}
+
+/** Unleased jobs that are due, the longest waiting first. */
+function dueJobs(openJobs: Entry<VideoRecord>[], now: number): Entry<VideoRecord>[] {
+  return openJobs
+    .filter(({ value }) => Date.parse(value.next_at) <= now && !isHeld(value, now))
+    .sort((a, b) => a.value.next_at.localeCompare(b.value.next_at));
 }
 
 /** The org of a job, and the upstream that the job is at or is offered to first. */

@@ -1,7 +1,6 @@
 // Limits the videos of an org, whose records and inputs share their stores with those of all other orgs.
 import { BUCKETS, bytesLeft, OBJECT_STORES } from '@switchyard/bus';
 import { ServiceError } from '@switchyard/contracts';
-import type { OpenUse } from '../jobs/open-jobs.ts';
 import type { VideoOperations } from './video-operations.ts';
 
 /** Maximum unfinished videos of an org. */
@@ -18,9 +17,11 @@ const KEPT_RETRY_AFTER_S = 3_600;
 export const RECORD_BYTES_LEFT_MIN = BUCKETS.videos.maxBytes / 16;
 
 /** Videos that are created at the same moment may exceed the limits a little. @throws ServiceError `rate_limited` */
-export function requireBelowOpenLimits({ jobs, bytes }: OpenUse): void {
+export function requireBelowOpenLimits({ openJobs }: Pick<VideoOperations, 'openJobs'>, org: string): void {
+  const open = openJobs.valuesUnder(`${org}.`);
+  const bytes = open.reduce((sum, { input_bytes }) => sum + input_bytes, 0);
   const ended = 'Retry when some have ended.';
-  if (jobs >= OPEN_JOBS_MAX)
+  if (open.length >= OPEN_JOBS_MAX)
     throw refusal('unfinished_videos', OPEN_JOBS_MAX, `unfinished videos. ${ended}`, RETRY_AFTER_S);
   if (bytes >= OPEN_BYTES_MAX) {
     const what = `bytes of input of unfinished videos. ${ended}`;

@@ -1,12 +1,11 @@
 // Dependencies of the operations on videos.
-import type { Bucket, Bus, EventPublisher, ObjectStore } from '@switchyard/bus';
+import type { Bucket, Bus, EventPublisher, Mirror, ObjectStore } from '@switchyard/bus';
 import type { VideoRecord } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
 import type { Catalog } from '@switchyard/model-router/video';
 import type { ByteBudget, Clock, Logger } from '@switchyard/service';
 import type { HoldKeeper } from '@switchyard/spending';
 import type { InputStore } from '../input/input-store.ts';
-import type { OpenUse } from '../jobs/open-jobs.ts';
 
 export interface VideoOperations {
   bus: Bus;
@@ -18,8 +17,8 @@ export interface VideoOperations {
   egress: Egress;
   holds: HoldKeeper;
   largeBodies: ByteBudget;
-  /** Usage by an org's unfinished jobs. */
-  openUseOf(org: string): OpenUse;
+  /** The unfinished jobs, of all workers. */
+  openJobs: Pick<Mirror<VideoRecord>, 'valuesUnder'>;
   /** Maximum size of a video, in bytes. */
   resultBytesMax: number;
   /** Maximum duration of a job, in milliseconds. */

@@ -48,7 +48,7 @@ export function createVideo(deps: VideoOperations) {
       const isDownload = typeof picture === 'string' && isRemote(picture);
       if (!isDownload) place?.keep(bodyMemory);
       const offers = offersFor(deps.catalog, head, request);
-      requireBelowOpenLimits(deps.openUseOf(org));
+      requireBelowOpenLimits(deps, org);
       await requireStorageFor(deps, org);
       if (callbackUrl) await deps.egress.check(callbackUrl, { param: 'callback_url', signal });
       if (isDownload) place ??= await take(DOWNLOAD_BYTES_MAX);

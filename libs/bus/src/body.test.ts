@@ -128,10 +128,7 @@ describe('a streamed request body', () => {
 
   test('may be empty, in tiny pieces, or one piece much larger than a frame', async () => {
     const service = await host();
-    service.stream('files.v1.echo', async (call) => {
-      for await (const chunk of call.body()) if (!call.write(chunk)) await call.drained();
-      call.end(null);
-    });
+    service.stream('files.v1.echo', (call) => call.send(call.body()));
     const caller = await bus('caller');
     const big = randomBytes(5 * FRAME_BYTES_MAX + 17);
     for (const pieces of [[], [Buffer.alloc(0)], ['a', 'b', 'c'].map((one) => Buffer.from(one)), [big]]) {
@@ -375,8 +372,7 @@ describe('a reply that is read in a loop', () => {
     service.stream('files.v1.pass', async (call) => {
       const body = call.body();
       const reply = await openReply(middle, { subject: 'files.v1.store', head: null, body });
-      for await (const chunk of reply.body) if (!call.write(chunk)) await call.drained();
-      call.end(null);
+      await call.send(reply.body);
     });
     const reply = await openReply(await bus('caller'), {
       subject: 'files.v1.pass',

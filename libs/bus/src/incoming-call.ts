@@ -130,6 +130,15 @@ export class IncomingCall {
     return this.#out.drained();
   }
 
+  /** Sends the answer at the caller's pace, and ends it. Reads no further when the caller goes away. */
+  async send(pieces: AsyncIterable<Uint8Array>): Promise<void> {
+    for await (const piece of pieces) {
+      if (!this.write(piece)) await this.drained();
+      if (this.isCancelled) return;
+    }
+    this.end(null);
+  }
+
   /**
    * Ends the answer. An event is published first, and its PubAck goes straight to the caller. The caller holds back
    * the end until the PubAck arrives: the usage of a call is stored before its last byte is delivered.

@@ -62,9 +62,5 @@ async function sendFile(call: IncomingCall, file: OpenFile, asked: HostFileReadH
   const head = { kind: 'file', name, bytes, modified_at: modifiedAt.toISOString(), etag, part } as const;
   call.setHead(head satisfies HostFileReadReply);
   call.write(NOTHING); // send the head at once, even if the file is read slowly
-  for await (const piece of readBytes(file, part?.start ?? 0, part?.end ?? bytes)) {
-    if (call.isCancelled) return;
-    if (!call.write(piece)) await call.drained();
-  }
-  call.end(null);
+  await call.send(readBytes(file, part?.start ?? 0, part?.end ?? bytes));
 }

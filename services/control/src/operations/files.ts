@@ -43,10 +43,6 @@ export function sendFile(deps: Pick<FileOperations, 'files' | 'contents' | 'cloc
     const { org, id, range } = fileContentHead.parse(call.head);
     const { value: record } = await findFile(deps, org, id);
     call.setHead(toFileObject(record));
-    for await (const piece of fileContent(deps, record, range)) {
-      if (!call.write(piece)) await call.drained();
-      if (call.isCancelled) return;
-    }
-    call.end(null);
+    await call.send(fileContent(deps, record, range));
   };
 }

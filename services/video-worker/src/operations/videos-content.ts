@@ -21,14 +21,10 @@ export function videoContent(deps: VideoOperations) {
     const stored = await deps.results.get(id, part ?? { start: 0, end: bytes });
     if (!stored) throw expired();
     try {
-      for await (const chunk of stored) {
-        if (call.isCancelled) return;
-        if (!call.write(chunk)) await call.drained();
-      }
+      await call.send(stored);
     } catch (error) {
       throw error instanceof ObjectGone ? expired() : error;
     }
-    call.end(null);
   };
 }
 

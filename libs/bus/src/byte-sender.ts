@@ -77,6 +77,7 @@ export class ByteSender {
   }
 
   #pump(): void {
+    if (this.#ended) return; // a second end would replace the last bytes of one that its caller holds back
     while (this.#queue.length > (this.#ending ? 1 : 0) && this.#credit > 0) {
       const bytes = this.#queue.shift() as Uint8Array;
       this.#queuedBytes -= bytes.length;

@@ -14,25 +14,31 @@ const CSV_HEAD = [
   'quantities',
   'rates',
   'amount',
+  'reason',
+  'reference',
 ];
 
 /** Balances and credits are lines too, so that the amounts of all lines but the last add up to the last. */
 export function statementCsv(statement: Statement): string {
-  const of = (name: string, amount: number, note: string | null = null) =>
-    csvLine([name, name, null, null, null, null, null, note, null, amount]);
+  const of = (
+    id: string,
+    kind: string,
+    amount: number,
+    notes: [string | null, string | null] = [null, null],
+  ) => csvLine([id, kind, null, null, null, null, null, null, null, amount, ...notes]);
   return [
     csvLine(CSV_HEAD),
-    of('opening_balance', statement.opening_balance),
-    ...statement.granted.map(({ id, amount, reason }) =>
-      csvLine([id, 'credit', null, null, null, null, null, reason, null, amount]),
+    of('opening_balance', 'opening_balance', statement.opening_balance),
+    ...statement.granted.map(({ id, amount, reason, reference }) =>
+      of(id, 'credit', amount, [reason, reference]),
     ),
     ...statement.lines.map(({ id, kind, type, model, computer_id, late, calls, quantities, rates, amount }) =>
       csvLine([
         ...[id, kind, type, model, computer_id, late, calls, JSON.stringify(quantities)],
-        ...[rates.map(({ unit, rate }) => `${unit} ${rate}`).join('; '), -amount || 0],
+        ...[rates.map(({ unit, rate }) => `${unit} ${rate}`).join('; '), -amount || 0, null, null],
       ]),
     ),
-    of('closing_balance', statement.closing_balance),
+    of('closing_balance', 'closing_balance', statement.closing_balance),
   ].join('');
 }
 

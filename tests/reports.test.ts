@@ -187,6 +187,8 @@ test('tags divide the bill exactly; Logs and events carry them, the client’s r
   expect(await invalid.json()).toMatchObject({ error: { code: 'invalid_request', param: 'X-Service-Tags' } });
 
   await untilBooked(stack.url, stack.key);
+  const ungrouped = await get('/v1/usage?group_by=tag:a%20team');
+  expect(await ungrouped.text()).toContain('group_by: must be one of key,');
   const byTeam = await json('/v1/usage?group_by=tag:team');
   const rows = new Map(byTeam.data.map(({ group, cost }) => [group, nanos(cost)]));
   expect(rows.get('search')).toBe(nanos(tagged.cost));

@@ -12,7 +12,10 @@ export const LOG_EXPORT_ROWS_MAX = 1_000_000;
 const FILTER_LENGTH_MAX = 300;
 
 export const usageInterval = z.enum(USAGE_INTERVALS);
-export const usageGroup = z.union([z.enum(USAGE_GROUPS), tagGroup]);
+export const usageGroup = z.union([
+  z.enum(USAGE_GROUPS, { error: `must be one of ${USAGE_GROUPS.join(', ')}, or a tag, like tag:team` }),
+  tagGroup,
+]);
 
 /** Formats of rows, selected by `format`, or by `Accept` with their media types. */
 const ROW_FORMATS = ['json', 'csv', 'ndjson'] as const;

@@ -1031,6 +1031,33 @@ test('Usage draws its chart only for other figures', async () => {
   await tab.context().close();
 });
 
+/** Pixels of a chart in the colour of its figures. */
+const FIGURE_PIXELS = `(() => {
+  const canvas = document.querySelector('canvas');
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  let pixels = 0;
+  for (let i = 0; i < data.length; i += 4)
+    if (data[i] === 0x19 && data[i + 1] === 0x71 && data[i + 2] === 0xc2) pixels += 1;
+  return pixels;
+})()`;
+
+test('the chart of Usage shows the interval in which its time begins', async () => {
+  const tab = await signedIn((fresh) => fresh.emulateMedia({ colorScheme: 'light' }));
+  const figures = { calls: 1, cost: 1, quantities: {} };
+  await tab.route('**/v1/usage?*interval=hour*', (route) =>
+    route.fulfill({
+      json: {
+        ...{ from: '2026-11-27T10:30:00.000Z', to: '2026-11-27T10:45:00.000Z', total: figures },
+        data: [{ from: '2026-11-27T10:00:00.000Z', ...figures }],
+      },
+    }),
+  );
+  await open('Usage', tab);
+  await tab.getByRole('img', { name: 'Cost by hour' }).locator('canvas').waitFor();
+  await until(() => tab.evaluate(FIGURE_PIXELS)).toBeGreaterThan(1_000);
+  await tab.context().close();
+});
+
 test('failures are shown, and an unsent message is kept', async () => {
   const error = { code: 'service_unavailable', message: 'Nothing works right now.' };
   const failed = page.getByRole('alert').filter({ hasText: error.message });

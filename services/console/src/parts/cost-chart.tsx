@@ -13,15 +13,18 @@ interface CostChartProps extends Pick<UsageReport, 'from' | 'to'> {
 }
 
 export default function CostChart({ rows, interval, from, to }: CostChartProps) {
+  const times = rows.map((row) => seconds(row.from ?? from));
+  // A range may begin within its first interval, whose bar stands at the beginning of the interval.
+  const span = [Math.min(...times, seconds(from)), seconds(to)] as const;
   return (
     <>
       <TimeChart
         label={`Cost by ${interval}`}
         kind="bars"
         heightPx={HEIGHT_PX}
-        times={rows.map((row) => seconds(row.from ?? from))}
+        times={times}
         values={rows.map(({ cost }) => cost)}
-        span={[seconds(from), seconds(to)]}
+        span={span}
         show={dollars}
       />
       <VisuallyHidden>

@@ -1058,6 +1058,21 @@ test('the chart of Usage shows the interval in which its time begins', async () 
   await tab.context().close();
 });
 
+test('a monthly limit has all the decimals of money', async () => {
+  const tab = await signedIn();
+  await open('Billing', tab);
+  const limit = async () => (await api<{ month: { limit: number | null } }>('/v1/account')).month.limit;
+  for (const [typed, set] of [
+    ['1000.123456789', 1000.123456789],
+    ['', null],
+  ] as const) {
+    await tab.getByLabel('Monthly limit in dollars').fill(typed);
+    await tab.getByRole('button', { name: 'Set the limit' }).click();
+    await until(limit).toBe(set);
+  }
+  await tab.context().close();
+});
+
 test('failures are shown, and an unsent message is kept', async () => {
   const error = { code: 'service_unavailable', message: 'Nothing works right now.' };
   const failed = page.getByRole('alert').filter({ hasText: error.message });

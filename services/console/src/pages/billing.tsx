@@ -69,7 +69,7 @@ function ChangeAccount({ billing, limit }: { billing: AccountObject['billing']; 
             value={amount}
             onChange={setAmount}
             min={0}
-            decimalScale={2}
+            decimalScale={9}
           />
           <Button
             variant="default"

@@ -1073,6 +1073,30 @@ test('a monthly limit has all the decimals of money', async () => {
   await tab.context().close();
 });
 
+const WIDTH_OUT_OF_SIGHT = `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(
+  document.querySelector('.scroll'))`;
+
+test('a long name or address moves no column out of sight', async () => {
+  const long = 'W'.repeat(100);
+  await api('/v1/keys', { name: long, permissions: ['usage:read'] });
+  await api('/v1/orgs', { name: long });
+  const address = { url: `http://127.0.0.1/${long}`, events: ['signing_secret.rotated'] };
+  const { id } = await api<{ id: string }>('/v1/webhooks', address);
+  const tab = await signedIn();
+  for (const [name, label] of [
+    ['Keys', 'API keys'],
+    ['Orgs', 'Orgs'],
+    ['Webhooks', 'Webhooks'],
+  ] as const) {
+    await open(name, tab);
+    await tab.getByRole('region', { name: label }).getByText(long).waitFor();
+    expect(await tab.evaluate(WIDTH_OUT_OF_SIGHT), name).toBe(0);
+  }
+  const headers = { authorization: `Bearer ${stack.key}` };
+  await fetch(`${stack.url}/v1/webhooks/${id}`, { method: 'DELETE', headers });
+  await tab.context().close();
+});
+
 test('failures are shown, and an unsent message is kept', async () => {
   const error = { code: 'service_unavailable', message: 'Nothing works right now.' };
   const failed = page.getByRole('alert').filter({ hasText: error.message });

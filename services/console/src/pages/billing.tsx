@@ -162,8 +162,8 @@ function Credits() {
               idOf={({ id }) => id}
               columns={[
                 { title: 'When', show: ({ created_at }) => <When at={created_at} /> },
-                { title: 'Reason', show: ({ reason }) => reason },
-                { title: 'Reference', show: ({ reference }) => reference ?? '' },
+                { title: 'Reason', wraps: true, show: ({ reason }) => reason },
+                { title: 'Reference', wraps: true, show: ({ reference }) => reference ?? '' },
                 { title: 'Amount', number: true, show: ({ amount }) => dollars(amount) },
               ]}
             />

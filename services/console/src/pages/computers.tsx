@@ -64,6 +64,7 @@ function ComputerTable({ rows }: { rows: readonly ComputerObject[] }) {
       columns={[
         {
           title: 'Name',
+          wraps: true,
           show: ({ id, name }) => (
             <Anchor component={Link} href={`/console/computers/${id}`} size="sm" underline="always">
               {name}

@@ -87,6 +87,7 @@ function FileTable({ rows, mayWrite }: { rows: readonly FileObject[]; mayWrite: 
       columns={[
         {
           title: 'Name',
+          wraps: true,
           show: ({ filename, id }) => <Named name={filename} id={id} />,
         },
         { title: 'Size', number: true, show: (file) => bytes(file.bytes) },

@@ -83,6 +83,7 @@ function KeyTable({ rows, onRotated }: { rows: readonly KeyObject[]; onRotated: 
       columns={[
         {
           title: 'Name',
+          wraps: true,
           show: ({ name, prefix, id }) => (
             <Named name={`${name}${id === own ? ' (this session)' : ''}`} id={`${prefix}…`} />
           ),

@@ -173,6 +173,7 @@ function LogTable({ rows }: { rows: readonly LogEntry[] }) {
         { title: 'Status', show: ({ status }) => <Status is={status} /> },
         {
           title: 'Model or computer',
+          wraps: true,
           show: (entry) => entry.model ?? entry.computer_id ?? entry.requested_model ?? entry.path ?? '',
         },
         { title: 'Type', show: ({ type, kind }) => type ?? kind.replaceAll('_', ' ') },

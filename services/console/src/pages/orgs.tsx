@@ -70,6 +70,7 @@ function OrgTable({ rows }: { rows: readonly OrgObject[] }) {
       columns={[
         {
           title: 'Name',
+          wraps: true,
           show: ({ id, name }) => <Named name={name} id={id} />,
         },
         { title: 'State', show: (org) => <OrgState org={org} /> },

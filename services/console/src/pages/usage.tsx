@@ -189,7 +189,7 @@ function GroupTable({ rows, group }: { rows: readonly UsageRow[]; group: string 
       rows={rows.toSorted((a, b) => b.cost - a.cost)}
       idOf={(row) => row.group ?? ''}
       columns={[
-        { title: group, show: (row) => row.group ?? `no ${group}` },
+        { title: group, wraps: true, show: (row) => row.group ?? `no ${group}` },
         {
           title: 'Share',
           show: ({ cost }) => (

@@ -84,6 +84,7 @@ function WebhookTable({ rows, onRotated, onChosen }: WebhookTableProps) {
       columns={[
         {
           title: 'Address',
+          wraps: true,
           show: ({ url, description }) => (
             <>
               {url}

@@ -124,6 +124,8 @@ interface Column<T> {
   readonly title: string;
   readonly show: (row: T) => ReactNode;
   readonly number?: true;
+  /** Names and addresses that people choose: a long word breaks, so that it moves no column out of sight. */
+  readonly wraps?: true;
 }
 
 interface DataTableProps<T> {
@@ -166,8 +168,13 @@ export function DataTable<T>({ label, columns, rows, idOf, empty }: DataTablePro
         <Table.Tbody role="rowgroup">
           {rows.map((row) => (
             <Table.Tr key={idOf(row)} role="row">
-              {columns.map(({ title, show, number }) => (
-                <Table.Td key={title} role="cell" {...(number ? { className: 'number right' } : {})}>
+              {columns.map(({ title, show, number, wraps }) => (
+                <Table.Td
+                  key={title}
+                  role="cell"
+                  {...(number ? { className: 'number right' } : {})}
+                  {...(wraps ? { className: 'wraps' } : {})}
+                >
                   <span className="card-label" aria-hidden="true">
                     {title}
                   </span>

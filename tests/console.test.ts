@@ -320,6 +320,7 @@ describe('a key that is limited to one dollar', () => {
       metadata: { team: 'search', user: '42' },
     });
     id = key?.id ?? '';
+    await page.getByRole('row').filter({ hasText: id }).getByText('one dollar').waitFor();
 
     const own = await browser.newContext({ viewport: WIDTHS.wide });
     own.setDefaultTimeout(SHOWN_MS_MAX);

@@ -84,8 +84,9 @@ function KeyTable({ rows, onRotated }: { rows: readonly KeyObject[]; onRotated: 
         {
           title: 'Name',
           wraps: true,
+          // Usage and Logs name a key by its id.
           show: ({ name, prefix, id }) => (
-            <Named name={`${name}${id === own ? ' (this session)' : ''}`} id={`${prefix}…`} />
+            <Named name={`${name}${id === own ? ' (this session)' : ''}`} id={`${id} ${prefix}…`} />
           ),
         },
         {

@@ -1154,6 +1154,24 @@ test('an operator creates an org, grants it credits, suspends and restores it', 
   }
 });
 
+test('Orgs shows a monthly limit only where it applies', async () => {
+  const make = (name: string) => api<{ id: string }>('/v1/orgs', { name, monthly_limit: 7 });
+  const postpaid = await make('postpaid');
+  const prepaid = await make('prepaid'); // keeps its limit for the day it is postpaid again
+  await fetch(`${stack.url}/v1/orgs/${prepaid.id}`, {
+    method: 'PATCH',
+    headers: { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ billing: 'prepaid' }),
+  });
+  const tab = await signedIn();
+  await open('Orgs', tab);
+  const limitOf = ({ id }: { id: string }) =>
+    tab.getByRole('row').filter({ hasText: id }).getByRole('cell').nth(3);
+  await until(() => limitOf(postpaid).textContent()).toContain('$7.00 a month');
+  expect(await limitOf(prepaid).textContent()).toContain('none');
+  await tab.context().close();
+});
+
 test('credits whose answer is lost are granted once when they are sent again', async () => {
   const reason = 'the answer is lost';
   const granted = async () => {

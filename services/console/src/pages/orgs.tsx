@@ -77,7 +77,9 @@ function OrgTable({ rows }: { rows: readonly OrgObject[] }) {
         { title: 'Pays', show: ({ billing }) => billing },
         {
           title: 'Limit',
-          show: ({ monthly_limit: limit }) => (limit === null ? 'none' : `${dollars(limit)} a month`),
+          // A prepaid org keeps its monthly limit for the day it is postpaid again.
+          show: ({ billing, monthly_limit: limit }) =>
+            billing === 'prepaid' || limit === null ? 'none' : `${dollars(limit)} a month`,
         },
         { title: 'Created', show: ({ created_at }) => <When at={created_at} /> },
         { title: 'Actions', show: (org) => <OrgActions org={org} /> },

@@ -3,11 +3,11 @@ import { Alert, Badge, Button, CopyButton, Group, Stack, Table, Text } from '@ma
 import type { ComputerObject, ComputerStatus, LogEntry } from '@switchyard/contracts';
 import type { ReactNode } from 'react';
 
-/** Dollars with as many decimals as they need, at least two and at most nine. */
+/** Dollars to the nano-dollar, with as many decimals as they need, at least two. */
 export function dollars(amount: number): string {
-  const abs = Math.abs(amount);
-  const decimals = abs === 0 || abs >= 1 ? 2 : Math.min(9, Math.max(2, 2 - Math.floor(Math.log10(abs)) + 1));
-  return `${amount < 0 ? '−' : ''}$${abs.toFixed(decimals).replace(/(\.\d\d\d*?)0+$/, '$1')}`;
+  return `${amount < 0 ? '−' : ''}$${Math.abs(amount)
+    .toFixed(9)
+    .replace(/(\.\d\d\d*?)0+$/, '$1')}`;
 }
 
 export function bytes(count: number): string {

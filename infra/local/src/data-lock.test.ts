@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
@@ -12,6 +13,16 @@ test('a second launcher on the same folder is refused with the process id of the
   lock.release();
   const again = await lockDataFolder(folder);
   again.release();
+});
+
+test('a data folder that is a file is named, with what to do', async () => {
+  const file = join(await temporaryFolder(), 'data');
+  await writeFile(file, '');
+  await expect(lockDataFolder(file)).rejects.toMatchObject({
+    name: 'SetupError',
+    message: expect.stringContaining(`The data folder ${file} cannot be used: EEXIST`),
+    fix: expect.stringContaining('SWITCHYARD_DATA'),
+  });
 });
 
 test('the lock of a killed launcher is free, and only one of several launchers takes it', async () => {

@@ -13,17 +13,19 @@ const SQLITE_BUSY = 5;
 /**
  * The lock is SQLite's on an empty database: Node itself locks no files, and the kernel releases this lock
  * however the process ends.
- * @throws SetupError if a running launcher holds the folder
+ * @throws SetupError if a running launcher holds the folder, or if it cannot be written
  */
 export async function lockDataFolder(folder: string): Promise<DataLock> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const database = new DatabaseSync(join(folder, 'lock'));
   const holder = join(folder, 'lock.pid');
+  let database: DatabaseSync | undefined;
   try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    database = new DatabaseSync(join(folder, 'lock'));
     database.exec('BEGIN EXCLUSIVE');
+    await writeFile(holder, String(process.pid));
   } catch (error) {
-    database.close();
-    if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
+    database?.close();
+    if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw unusable(folder, error as Error);
     const pid = await readFile(holder, 'utf8').catch(() => '?');
     throw new SetupError(
       `Another Switchyard (process ${pid}) uses the data folder ${folder}.`,
@@ -31,6 +33,15 @@ export async function lockDataFolder(folder: string): Promise<DataLock> {
       { cause: error },
     );
   }
-  await writeFile(holder, String(process.pid));
-  return { release: () => database.close() };
+  const locked = database;
+  return { release: () => locked.close() };
+}
+
+/** No permission, a read-only or full disk, a file of that name. */
+function unusable(folder: string, cause: Error): SetupError {
+  return new SetupError(
+    `The data folder ${folder} cannot be used: ${cause.message}.`,
+    'Make it a folder that this user may write, or choose another: SWITCHYARD_DATA=<folder>.',
+    { cause },
+  );
 }

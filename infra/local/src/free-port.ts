@@ -22,17 +22,22 @@ export async function freePort(host = '127.0.0.1', preferred?: number): Promise<
 
 /** Whether a server could listen there now. */
 export async function isFree(host: string, port: number): Promise<boolean> {
+  return (await listenError(host, port)) === undefined;
+}
+
+/** Why no server could listen there now; undefined: one could. */
+export async function listenError(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
   const server = createServer();
   const listening = once(server, 'listening').then(
-    () => true,
-    () => false,
+    () => undefined,
+    (error: NodeJS.ErrnoException) => error,
   );
   server.listen({ host, port, exclusive: true });
-  const free = await listening;
-  if (free) {
+  const error = await listening;
+  if (error === undefined) {
     const closed = once(server, 'close');
     server.close();
     await closed;
   }
-  return free;
+  return error;
 }

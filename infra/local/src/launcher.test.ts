@@ -173,6 +173,13 @@ test('a port that is taken is named', async () => {
   expect(output).toContain(`Port ${port} at 127.0.0.1 is taken`);
 });
 
+test('an address that is not of this machine is not taken for a port in use', async () => {
+  const elsewhere = { HOST: '192.0.2.1' };
+  const { code, output } = await untilEnd(await spawnLauncher(await temporaryFolder(), elsewhere));
+  expect(code).toBe(1);
+  expect(output).toMatch(/The edge cannot listen on port \d+ at 192\.0\.2\.1: .*EADDRNOTAVAIL/);
+});
+
 /** A folder with every program of this machine but those of the local models, and this `apt-get`. */
 async function pathWithoutLocalPrograms(aptGet: string): Promise<string> {
   const folder = await temporaryFolder();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { reachable, urlOf } from './addresses.ts';
 import { type LauncherConfig, ROOT } from './config.ts';
-import { isFree } from './free-port.ts';
+import { listenError } from './free-port.ts';
 import type { Processes } from './processes.ts';
 import type { Progress } from './progress.ts';
 import { type StackFacts, serviceEnvironment } from './service-environment.ts';
@@ -41,12 +41,7 @@ export async function startServices(deps: StartServicesDeps, facts: StackFacts):
     ({ needsDocker }) => !(needsDocker && facts.noComputers !== undefined),
   );
   const hasEntry = chosen.some(({ role }) => role === 'entry');
-  if (hasEntry && !(await isFree(config.host, config.port))) {
-    throw new SetupError(
-      `Port ${config.port} at ${config.host} is taken by another program.`,
-      'Stop that program, or choose another port: PORT=8081 npm start.',
-    );
-  }
+  if (hasEntry) await checkAddress(config);
   await progress.step(
     'services',
     async (doing) => {
@@ -61,6 +56,22 @@ export async function startServices(deps: StartServicesDeps, facts: StackFacts):
     () => chosen.map(({ name }) => name).join(', '),
   );
   return urlOf(config);
+}
+
+/** @throws SetupError when the edge could not listen at its address */
+async function checkAddress({ host, port }: LauncherConfig): Promise<void> {
+  const error = await listenError(host, port);
+  if (error === undefined) return;
+  if (error.code === 'EADDRINUSE')
+    throw new SetupError(
+      `Port ${port} at ${host} is taken by another program.`,
+      'Stop that program, or choose another port: PORT=8081 npm start.',
+    );
+  throw new SetupError(
+    `The edge cannot listen on port ${port} at ${host}: ${error.message}.`,
+    'Set HOST to an address of this machine, and PORT to a port that this user may use.',
+    { cause: error },
+  );
 }
 
 function serviceProcess(

@@ -20,7 +20,7 @@ export const commonConfig = {
 export const commonConfigSchema = z.object(commonConfig);
 export type CommonConfig = z.infer<typeof commonConfigSchema>;
 
-/** Thrown before a service starts; its message lists every wrong setting. */
+/** Thrown before a service has started; its message lists every wrong setting. */
 export class ConfigError extends Error {}
 
 /**

@@ -7,7 +7,7 @@ export {
   ORG_SHARE_MAX,
 } from './byte-budget.ts';
 export { type Clock, systemClock } from './clock.ts';
-export { commonConfig, readConfig } from './config.ts';
+export { ConfigError, commonConfig, readConfig } from './config.ts';
 export { linesOf } from './lines-of.ts';
 export { Lock, Locks } from './lock.ts';
 export { type Logger, makeLogger } from './logger.ts';

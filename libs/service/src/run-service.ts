@@ -80,14 +80,8 @@ export async function runService<S extends z.ZodType<CommonConfig>>(
     service: definition.name,
     logger,
   });
-  running = await definition.start({
-    config,
-    bus,
-    logger,
-    clock: systemClock,
-    metrics,
-    signal: stopping.signal,
-  });
+  const deps = { config, bus, logger, clock: systemClock, metrics, signal: stopping.signal };
+  running = await definition.start(deps).catch((error: unknown) => exitOnConfigError(error, definition.name));
   logger.info({ instance: bus.instance, ...(health === null ? {} : { health: health.url }) }, 'ready');
   process.send?.({ type: 'ready' });
   flushCompileCache(); // Node.js itself writes it only on a normal exit; no effect without a cache folder
@@ -97,10 +91,14 @@ function readConfigOrExit<S extends z.ZodType<CommonConfig>>(schema: S, name: st
   try {
     return readConfig(schema, process.env);
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    process.stderr.write(`${name}: ${error.message}\n`);
-    process.exit(EXIT_CONFIG);
+    return exitOnConfigError(error, name);
   }
+}
+
+function exitOnConfigError(error: unknown, name: string): never {
+  if (!(error instanceof ConfigError)) throw error;
+  process.stderr.write(`${name}: ${error.message}\n`);
+  process.exit(EXIT_CONFIG);
 }
 
 function fail(logger: Logger, error: unknown): void {

@@ -10,9 +10,11 @@ import {
   unknownModel,
 } from '@switchyard/contracts';
 import { markUp } from '@switchyard/money';
+import { ConfigError } from '@switchyard/service';
 import { load } from 'js-yaml';
 
-class CatalogError extends Error {}
+/** A wrong file of SWITCHYARD_CATALOG: the service ends, and a restart would not help. */
+class CatalogError extends ConfigError {}
 
 /** The catalog's data on a maker's adapter. */
 export interface Adapter {
@@ -50,7 +52,7 @@ function readCatalogFile(file: string): CatalogModel[] {
   try {
     json = load(readFileSync(file, 'utf8'));
   } catch (cause) {
-    throw new CatalogError(`${file} cannot be read as YAML: ${String(cause)}`, { cause });
+    throw new CatalogError(`${file} cannot be read: ${(cause as Error).message}`, { cause });
   }
   const parsed = catalogFile.safeParse(json);
   if (parsed.success) return parsed.data.models;

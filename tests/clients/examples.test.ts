@@ -155,6 +155,21 @@ describe('the examples', () => {
     expect(said).toMatch(/call\.completed .* local\/chat/);
   });
 
+  it('`npm run events` refuses wrong arguments in one line', async () => {
+    const events = async (...args: string[]) => {
+      const program = spawn(process.execPath, [EVENTS, ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+      let said = '';
+      program.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
+      const [code] = await once(program, 'close');
+      return { code, said };
+    };
+    const refused = (said: string) => ({ code: 1, said: expect.stringMatching(new RegExp(`^${said}.*\n$`)) });
+    expect(await events('--filter', 'call')).toEqual(refused("Unknown option '--filter'"));
+    expect(await events('call')).toEqual(refused("Unexpected argument 'call'"));
+    expect(await events('--only', 'calls')).toEqual(refused('--only calls: write one of call, '));
+    expect(await events('--since', '15')).toEqual(refused('--since 15: write a number'));
+  });
+
   it('name the address where nothing answers', async () => {
     const { code, said } = await run('usage.ts', 'http://127.0.0.1:65535');
     expect(said).toContain(

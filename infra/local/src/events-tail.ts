@@ -8,14 +8,14 @@ import { parseArgs } from 'node:util';
 import { DeliverPolicy, jetstream } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { connectionOptions, natsUrl } from '@switchyard/bus/nats-url';
-import { EVENT_STREAMS, eventLine, parseEvent } from '@switchyard/contracts';
+import { EVENT_STREAMS, EVENTS, eventLine, parseEvent } from '@switchyard/contracts';
 import { readAddresses } from './addresses.ts';
 
 const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-const { values: options } = parseArgs({
-  options: { since: { type: 'string' }, only: { type: 'string' }, json: { type: 'boolean', default: false } },
-});
+const NOUNS = [...new Set(Object.keys(EVENTS).map((name) => name.split('.')[0]!))];
+
+const options = readOptions();
 
 const address = connectionOptions(findNats(), process.env.NATS_TLS_CA || undefined);
 const connecting = connect({ ...address, name: 'events-tail', maxReconnectAttempts: -1 });
@@ -24,7 +24,7 @@ const nc = await connecting.catch((error: Error) =>
     `NATS does not answer at ${address.servers.join(', ')}: ${error.message}. Run npm start, or set NATS_URL.`,
   ),
 );
-const since = options.since === undefined ? null : new Date(Date.now() - durationMs(options.since));
+const { since } = options;
 const from = since
   ? ({ deliver_policy: DeliverPolicy.StartTime, opt_start_time: since.toISOString() } as const)
   : ({ deliver_policy: DeliverPolicy.New } as const);
@@ -42,6 +42,26 @@ for (const { stream, suffix } of EVENT_STREAMS) {
 const names = EVENT_STREAMS.map(({ stream }) => stream).join(' and ');
 process.stderr.write(`following ${names} at ${nc.getServer()}; Ctrl-C ends\n`);
 process.on('SIGINT', () => void nc.close().then(() => process.exit(0)));
+
+function readOptions() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        since: { type: 'string' },
+        only: { type: 'string' },
+        json: { type: 'boolean', default: false },
+      },
+    });
+    const { only, json, since } = values;
+    if (only !== undefined && !NOUNS.includes(only))
+      return fail(`--only ${only}: write one of ${NOUNS.join(', ')}`);
+    // Not before 1970, which JetStream does not read.
+    const from = since === undefined ? null : new Date(Math.max(0, Date.now() - durationMs(since)));
+    return { only, json, since: from };
+  } catch (error) {
+    return fail((error as Error).message);
+  }
+}
 
 /** NATS_URL, else the server that `npm start` runs on the data folder. */
 function findNats(): string {

@@ -122,6 +122,8 @@ test('a host that is added gets a user bound to its id, and loses it when it is 
   const others = [`computer-agent.v1.${host}.exec`, 'event.v1.>'];
   expect(await refusedToSubscribe(nc, [...others, `computer-agent.v1.${user}.exec`])).toEqual(others);
   expect(await hosts('list')).toMatch(new RegExp(`^${user}  silent  \\(berlin-1\\)$`, 'm'));
+  // An order finds the host by its name; this one has never connected.
+  await expect(hosts('cordon', 'berlin-1')).rejects.toThrow(`host ${user} is unknown`);
 
   await expect(hosts('remove', 'edge')).rejects.toThrow('No host edge has a user');
   await reload(await hosts('remove', 'berlin-1'));

@@ -15,7 +15,8 @@ export async function hostsCommand(
   now: () => number,
   names: ReadonlyMap<string, string> = new Map(),
 ): Promise<string> {
-  const [verb = 'list', host, ...more] = words;
+  const [verb = 'list', word, ...more] = words;
+  const host = [...names].find(([, name]) => name === word)?.[0] ?? word;
   const hosts = await openBucket(bus, 'hosts');
   const orders = await openBucket(bus, 'host-orders');
   if (verb === 'list' && host === undefined) {

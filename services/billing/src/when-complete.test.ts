@@ -58,5 +58,6 @@ test('a read whose turn comes after its caller has given up is left out', async 
 test('sums that are not recovered in time are not shown', async () => {
   await expect(whenComplete(deps(), async () => 'half')).rejects.toMatchObject({
     code: 'service_unavailable',
+    message: 'The ledger cannot be read at the moment. Retry later.',
   });
 });

@@ -26,7 +26,7 @@ export async function whenComplete<T>(deps: WhenComplete, read: () => Promise<T>
   const asked = clock.monotonic();
   for (;;) {
     const found = await accounts.lock.run(async () => {
-      if (clock.monotonic() - asked >= CALLER_MS_MAX) throw unavailable('the sums of the ledger are in use');
+      if (clock.monotonic() - asked >= CALLER_MS_MAX) throw unavailable('The ledger is busy. Retry later.');
       return progress.complete ? { value: await read() } : null;
     });
     if (found) return found.value;
@@ -44,7 +44,7 @@ export async function untilComplete(
 ): Promise<void> {
   while (!progress.complete) {
     const leftMs = deadline - clock.monotonic();
-    if (leftMs <= 0) throw unavailable('the sums of the ledger are being recovered');
+    if (leftMs <= 0) throw unavailable('The ledger cannot be read at the moment. Retry later.');
     await progress.changed(leftMs);
   }
 }

@@ -1,6 +1,7 @@
 // The official `@anthropic-ai/sdk` and `@ai-sdk/anthropic`, unchanged, against models of other makers.
 import { createAnthropic } from '@ai-sdk/anthropic';
 import Anthropic from '@anthropic-ai/sdk';
+import { betaZodTool } from '@anthropic-ai/sdk/helpers/beta/zod';
 import type { UpstreamRequest } from '@switchyard/testing';
 import { generateText, isStepCount, streamText, tool } from 'ai';
 import { MongoClient } from 'mongodb';
@@ -233,6 +234,19 @@ describe('messages.create', () => {
   it('says that the model refused', async () => {
     const answer = await client.messages.create({ model: 'acme/refuses', max_tokens: 64, messages: hello });
     expect(answer).toMatchObject({ content: [], stop_reason: 'refusal' });
+  });
+});
+
+describe('beta.messages.toolRunner', () => {
+  it('runs the tools without a thread, which its first request asks for', async () => {
+    const inputSchema = z.object({ location: z.string() });
+    const run = async ({ location }: z.infer<typeof inputSchema>) => `Sunny in ${location}`;
+    const runnable = betaZodTool({ ...weatherTool, inputSchema, run });
+    const ask = { model: 'local/chat', max_tokens: 256, messages: [question], tools: [runnable] };
+    const answer = await client.beta.messages.toolRunner(ask);
+    expect(answer.content).toMatchObject([
+      { type: 'text', text: expect.stringContaining('Sunny in Boston') },
+    ]);
   });
 });
 

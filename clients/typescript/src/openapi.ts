@@ -5049,6 +5049,8 @@ export interface components {
             } & {
                 [key: string]: unknown;
             }) | null;
+            /** @description Not supported: Conversations are not stored. Send all messages. */
+            thread?: null;
             /** @description Maximum tokens in the answer */
             max_tokens: number;
             /** @description About the request */

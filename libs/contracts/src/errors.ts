@@ -431,7 +431,7 @@ export function fromZodError(error: z.ZodError): ServiceError {
     return new ServiceError('unknown_field', `Unknown field: ${field}. Remove it.`, { param: field });
   }
   const param = path.join('.');
-  return param === ''
-    ? new ServiceError('invalid_request', issue.message)
-    : invalidParam(param, issue.message);
+  if (param === '') return new ServiceError('invalid_request', issue.message);
+  const { details } = (issue.code === 'custom' && issue.params) || {};
+  return new ServiceError('invalid_request', `${param}: ${issue.message}`, { param, details });
 }

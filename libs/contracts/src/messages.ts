@@ -196,6 +196,8 @@ const keepThinking = z.looseObject({
   keep: always('all', 'Only all is supported.'),
 });
 
+const NO_THREADS = 'Conversations are not stored. Send all messages.';
+
 /** What the model reads: the fields of both endpoints. */
 const prompt = {
   ...modelChoice,
@@ -214,9 +216,28 @@ const prompt = {
   cache_control: cacheControl,
 };
 
+/**
+ * Anthropic's threads keep a conversation on the server; here the whole conversation is in each request. Its tool runners
+ * ask for one first, and go on without when the refusal has these details.
+ */
+const thread = z
+  .unknown()
+  .optional()
+  .superRefine((value, ctx) => {
+    if (value !== undefined && value !== null)
+      ctx.addIssue({
+        code: 'custom',
+        message: NO_THREADS,
+        params: { details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] } },
+      });
+  })
+  .describe(`Not supported: ${NO_THREADS}`)
+  .meta({ type: 'null' });
+
 export const messagesRequest = z
   .strictObject({
     ...prompt,
+    thread,
     max_tokens: z.int().positive().describe('Maximum tokens in the answer'),
     metadata: z
       .looseObject({ user_id: z.string().nullish().describe('Your own id of the user') })

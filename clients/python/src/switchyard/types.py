@@ -736,6 +736,7 @@ class MessagesRequest(TypedDict):
     output_config: NotRequired[OutputConfig | None]
     context_management: NotRequired[ContextManagement | None]
     cache_control: NotRequired[dict[str, Any] | None]
+    thread: NotRequired[None]
     max_tokens: int
     metadata: NotRequired[dict[str, Any] | None]
     stop_sequences: NotRequired[list[str] | None]

@@ -247,6 +247,7 @@ describe('an upstream', () => {
     expect(json.usage.seconds).toBeCloseTo(spoken.length / bytesPerSecond, 2);
     expect(json).toMatchObject({ duration: json.usage.seconds });
     expect(json.usage).toEqual({
+      type: 'duration',
       seconds: json.usage.seconds,
       cost: costOf(json.usage.seconds, ACME_PER_MINUTE),
     });

@@ -6384,6 +6384,11 @@ export interface components {
             /** @description The model that served */
             model: string;
             usage: {
+                /**
+                 * @description Always duration, as in OpenAI’s API
+                 * @constant
+                 */
+                type: "duration";
                 /** @description Seconds of audio that are charged */
                 seconds: number;
                 /** @description US dollars, at most 9 decimals */

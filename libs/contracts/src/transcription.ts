@@ -148,6 +148,7 @@ export const transcriptionResult = z
     duration: z.number().describe('Seconds of audio, measured from the file'),
     model: z.string().describe('The model that served'),
     usage: z.looseObject({
+      type: z.literal('duration').describe('Always duration, as in OpenAI’s API'),
       seconds: z.number().describe('Seconds of audio that are charged'),
       cost: dollars,
     }),

@@ -1218,6 +1218,7 @@ class TranscriptionJsonRequest(TypedDict):
 
 
 class Usage8(TypedDict):
+    type: Literal['duration']
     seconds: float
     cost: float
 
@@ -1313,6 +1314,11 @@ UsageRow = TypedDict(
         'quantities': dict[str, float],
     },
 )
+
+
+class Usage9(TypedDict):
+    seconds: float
+    cost: float
 
 
 class Video1(TypedDict):
@@ -1809,7 +1815,7 @@ class Video(TypedDict):
     duration: int
     resolution: str
     created_at: str
-    usage: Usage8
+    usage: Usage9
     videos: NotRequired[list[Video1]]
     expires_at: NotRequired[str]
     error: NotRequired[Error7]

@@ -93,7 +93,7 @@ function withUsage(
     duration: seconds,
     model: model.id,
   };
-  return `${JSON.stringify(members).slice(0, -1)},"usage":${withCost({ seconds }, price)}}`;
+  return `${JSON.stringify(members).slice(0, -1)},"usage":${withCost({ type: 'duration', seconds }, price)}}`;
 }
 
 /** Without times from the maker, the whole text is one cue. */

@@ -288,6 +288,11 @@ describe('embeddings.create', () => {
 });
 
 describe('images.generate', () => {
+  it('says that images do not stream', async () => {
+    const ask = { model: 'local/image', prompt: 'a boat', stream: true } as const;
+    await expect(client.images.generate(ask)).rejects.toThrow('images do not stream');
+  });
+
   it('gives as many PNGs as were asked for, of the size asked for, with their cost', async () => {
     const result = await client.images.generate({
       model: 'local/image',

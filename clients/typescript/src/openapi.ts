@@ -3926,6 +3926,8 @@ export interface components {
             seed?: number | null;
             /** @description Images come back as base64 only; nothing is stored */
             response_format?: "b64_json" | null;
+            /** @description Images do not stream */
+            stream?: false | null;
             /** @description Passed on to the model’s maker unchanged; members that select or price the work are refused */
             provider_options?: {
                 [key: string]: unknown;

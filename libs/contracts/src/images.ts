@@ -31,6 +31,7 @@ export const imagesRequest = z
       .literal('b64_json', 'images come back as b64_json only')
       .nullish()
       .describe('Images come back as base64 only; nothing is stored'),
+    stream: z.literal(false, 'images do not stream').nullish().describe('Images do not stream'),
     provider_options: providerOptions,
   })
   .refine(({ size, aspect_ratio }) => !size || !aspect_ratio, {

@@ -610,6 +610,7 @@ class ImagesRequest(TypedDict):
     aspect_ratio: NotRequired[str | None]
     seed: NotRequired[int | None]
     response_format: NotRequired[Literal['b64_json'] | None]
+    stream: NotRequired[Literal[False] | None]
     provider_options: NotRequired[dict[str, Any] | None]
 
 

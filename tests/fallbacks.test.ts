@@ -146,19 +146,19 @@ function rowsOf({ begin: role, token, refusal, end, whole, empty, failed }: Word
       name: 'tls-without-certificate',
       at: 'no certificate',
       ...both(fault()),
-      log: { status: null, error: /could not be reached: (ERR_SSL|EPROTO|ECONNRESET)/ },
+      log: { status: null, error: /connection to the upstream failed: (ERR_SSL|EPROTO|ECONNRESET)/ },
     },
     {
       name: 'no-tls',
       at: 'no TLS',
       ...both(fault()),
-      log: { status: null, error: /could not be reached: (ERR_SSL|EPROTO)/ },
+      log: { status: null, error: /connection to the upstream failed: (ERR_SSL|EPROTO)/ },
     },
     {
       name: 'tls-that-hangs',
       at: 'silence',
       ...both(fault()),
-      log: { status: null, error: /could not be reached: UND_ERR_CONNECT_TIMEOUT/ },
+      log: { status: null, error: /connection to the upstream failed: UND_ERR_CONNECT_TIMEOUT/ },
     },
     {
       name: '429',

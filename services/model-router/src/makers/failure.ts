@@ -182,6 +182,6 @@ function readError(error: unknown): ReportedFault {
 
 /** The code of a network error is more precise than its message, and never holds our credentials. */
 function describe(error: Error & { code?: unknown; cause?: unknown }): string {
-  if (typeof error.code === 'string') return `the upstream could not be reached: ${error.code}`;
+  if (typeof error.code === 'string') return `the connection to the upstream failed: ${error.code}`;
   return error.message;
 }

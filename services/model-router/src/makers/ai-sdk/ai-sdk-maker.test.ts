@@ -82,7 +82,7 @@ test.each([false, true])('a refused connection is reported with its code (stream
   expect(await failureOf(stream, `http://127.0.0.1:${await freePort()}`)).toMatchObject({
     status: null,
     kind: 'fault',
-    message: 'the upstream could not be reached: ECONNREFUSED',
+    message: 'the connection to the upstream failed: ECONNREFUSED',
   });
 });
 

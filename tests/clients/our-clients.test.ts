@@ -550,6 +550,8 @@ describe('the command line', () => {
       expect(ran).toEqual({ code: 7, stdout: 'me\n/tmp\nread', stderr: '' });
       const json = await switchyard(['--json', 'computers', 'exec', id, 'ls -d /']);
       expect(JSON.parse(json.stdout)).toMatchObject({ stdout: '/\n', exit_code: 0 });
+      const dashed = await switchyard(['computers', 'exec', id, '--', 'ls', '-d', '/']);
+      expect(dashed).toMatchObject({ code: 0, stdout: '/\n' });
       const none = await switchyard(['computers', 'exec', 'cmp_none', 'true']);
       expect(none).toMatchObject({ code: 255, stderr: expect.stringMatching(/^computer_not_found: /) });
     });

@@ -52,14 +52,16 @@ export function addComputerCommands(program: Command): void {
     .action(
       async (id: string, words: string[], { stdin, json: _, ...flags }: ExecFlags, command: Command) => {
         process.exitCode = FAILED_BEFORE_THE_COMMAND;
+        // `exec <id> -- ls`, as with ssh and kubectl; no command begins with it.
+        const line = (words[0] === '--' ? words.slice(1) : words).join(' ');
         const options: ExecOptions = { ...flags, ...(stdin ? { stdin: await readText(process.stdin) } : {}) };
         const computer = await (await connect()).computers.get(id);
         if (wantsJson(command)) {
-          const { exitCode, durationMs, ...output } = await computer.exec(words.join(' '), options);
+          const { exitCode, durationMs, ...output } = await computer.exec(line, options);
           printJson({ ...output, exit_code: exitCode, duration_ms: durationMs });
           return exitAs(exitCode);
         }
-        for await (const event of computer.execStream(words.join(' '), options)) {
+        for await (const event of computer.execStream(line, options)) {
           if (event.type === 'output' && !process.stdout.write(event.data))
             await once(process.stdout, 'drain');
           if (event.type === 'exit') await exitAs(event.exitCode);

@@ -1758,10 +1758,34 @@ export interface components {
             choices: ({
                 /** @description Which of the n answers */
                 index: number;
-                /** @description What the model says: content, tool_calls, refusal … */
+                /** @description What the model says */
                 message: {
                     /** @description assistant */
                     role: string;
+                    /** @description The text */
+                    content?: string | null;
+                    /** @description Why the model refuses */
+                    refusal?: string | null;
+                    /** @description Its reasoning, where the model shows it */
+                    reasoning_content?: string | null;
+                    /** @description Calls that it asks for */
+                    tool_calls?: ({
+                        /** @description Id of the call, for its result */
+                        id: string;
+                        /** @description function */
+                        type: string;
+                        /** @description The function to call */
+                        function?: {
+                            /** @description Its name */
+                            name: string;
+                            /** @description Its arguments, as JSON */
+                            arguments: string;
+                        } & {
+                            [key: string]: unknown;
+                        };
+                    } & {
+                        [key: string]: unknown;
+                    })[] | null;
                 } & {
                     [key: string]: unknown;
                 };

@@ -94,6 +94,29 @@ export const chatUsage = z.looseObject({
   cost: dollars,
 });
 
+const answerMessage = z.looseObject({
+  role: z.string().describe('assistant'),
+  content: z.string().nullish().describe('The text'),
+  refusal: z.string().nullish().describe('Why the model refuses'),
+  reasoning_content: z.string().nullish().describe('Its reasoning, where the model shows it'),
+  tool_calls: z
+    .array(
+      z.looseObject({
+        id: z.string().describe('Id of the call, for its result'),
+        type: z.string().describe('function'),
+        function: z
+          .looseObject({
+            name: z.string().describe('Its name'),
+            arguments: z.string().describe('Its arguments, as JSON'),
+          })
+          .optional()
+          .describe('The function to call'),
+      }),
+    )
+    .nullish()
+    .describe('Calls that it asks for'),
+});
+
 export const chatCompletion = z.looseObject({
   id: z.string().describe('The maker’s id of the answer'),
   object: z.literal('chat.completion').describe('Always chat.completion'),
@@ -103,9 +126,7 @@ export const chatCompletion = z.looseObject({
     .array(
       z.looseObject({
         index: z.int().describe('Which of the n answers'),
-        message: z
-          .looseObject({ role: z.string().describe('assistant') })
-          .describe('What the model says: content, tool_calls, refusal …'),
+        message: answerMessage.describe('What the model says'),
         finish_reason: z.string().nullable().describe('stop, length, tool_calls or content_filter'),
       }),
     )

@@ -66,8 +66,23 @@ class AuditLog(TypedDict):
     next_cursor: str | None
 
 
+class Function(TypedDict):
+    name: str
+    arguments: str
+
+
+class ToolCall(TypedDict):
+    id: str
+    type: str
+    function: NotRequired[Function]
+
+
 class Message(TypedDict):
     role: str
+    content: NotRequired[str | None]
+    refusal: NotRequired[str | None]
+    reasoning_content: NotRequired[str | None]
+    tool_calls: NotRequired[list[ToolCall] | None]
 
 
 class Choice(TypedDict):
@@ -96,16 +111,16 @@ class ChatCompletionRequest(TypedDict):
     response_format: NotRequired[dict[str, Any] | None]
 
 
-class Function(TypedDict):
+class Function1(TypedDict):
     name: NotRequired[str | None]
     arguments: NotRequired[str | None]
 
 
-class ToolCall(TypedDict):
+class ToolCall1(TypedDict):
     index: NotRequired[int]
     id: NotRequired[str | None]
     type: NotRequired[str | None]
-    function: NotRequired[Function]
+    function: NotRequired[Function1]
 
 
 class ChatDelta(TypedDict):
@@ -113,7 +128,7 @@ class ChatDelta(TypedDict):
     content: NotRequired[str | None]
     refusal: NotRequired[str | None]
     reasoning_content: NotRequired[str | None]
-    tool_calls: NotRequired[list[ToolCall] | None]
+    tool_calls: NotRequired[list[ToolCall1] | None]
 
 
 class ChatUsage(TypedDict):

@@ -16,6 +16,7 @@ import {
   type LogEntry,
   MODEL_TYPES,
   type ModelObject,
+  type OrgObject,
   PERMISSIONS,
   type Permission,
 } from '@switchyard/contracts';
@@ -1122,10 +1123,13 @@ test('failures are shown, and an unsent message is kept', async () => {
   await page.unrouteAll();
 });
 
-test('an operator creates an org, grants it credits, suspends and restores it', async () => {
+test('an operator creates an org, changes it, grants it credits, suspends and restores it', async () => {
   await open('Orgs');
   await page.getByRole('button', { name: 'Create an org' }).click();
   await page.getByLabel('Name').fill('Acme');
+  await page.getByLabel('Monthly limit in dollars').fill('250.5');
+  await page.getByLabel('Requests per minute').fill('600');
+  await page.getByLabel('Mark-up in percent').fill('12.5');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   const shown = page.getByRole('alert').getByRole('region', { name: 'API key' });
   const key = (await shown.textContent()) ?? '';
@@ -1133,6 +1137,32 @@ test('an operator creates an org, grants it credits, suspends and restores it', 
   await until(async () => (await modelsOf()).error?.code).toBe(undefined);
   const row = page.getByRole('row').filter({ hasText: 'Acme' });
   const dialog = page.getByRole('dialog');
+  const acme = async () =>
+    (await api<{ data: OrgObject[] }>('/v1/orgs?limit=100')).data.find(({ name }) => name.startsWith('Acme'));
+  const limits = { requests_per_minute: 600, tokens_per_minute: null };
+  expect(await acme()).toMatchObject({ monthly_limit: 250.5, limits, markup_percent: '12.5' });
+  await row.getByRole('button', { name: 'Change' }).click();
+  await dialog.getByLabel('Name').fill('Acme Ltd');
+  await dialog.getByLabel('Requests per minute').fill('');
+  await dialog.getByLabel('Tokens per minute').fill('90000');
+  for (const [width, viewport] of Object.entries(WIDTHS)) {
+    await page.setViewportSize(viewport);
+    await keepScreenshot(page, `org-change-${width}`);
+  }
+  await page.setViewportSize(WIDTHS.wide);
+  await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await row.getByText('Acme Ltd').waitFor();
+  expect(await acme()).toMatchObject({
+    monthly_limit: 250.5,
+    limits: { requests_per_minute: null, tokens_per_minute: 90_000 },
+    markup_percent: '12.5',
+  });
+  for (const [width, viewport] of Object.entries(WIDTHS)) {
+    await page.setViewportSize(viewport);
+    await keepScreenshot(page, `orgs-${width}`);
+  }
+  await page.setViewportSize(WIDTHS.wide);
   await row.getByRole('button', { name: 'Account' }).click();
   await dialog.getByText('pays afterwards').waitFor();
   for (const [width, viewport] of Object.entries(WIDTHS)) {

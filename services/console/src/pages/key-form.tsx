@@ -7,13 +7,14 @@ import {
   LIMIT_INTERVALS,
   PERMISSIONS,
   type Permission,
-  RATE_LIMIT_KINDS,
 } from '@switchyard/contracts';
 import { useState } from 'react';
 import { type Post, refresh } from '../api/client.ts';
 import { useSession } from '../api/session.ts';
 import { WorkForm } from '../parts/action.tsx';
+import { changesOf } from '../parts/changes-of.ts';
 import { MomentInput } from '../parts/moment-input.tsx';
+import { type RateLimitFields, RateLimitInputs } from '../parts/rate-limit-inputs.tsx';
 
 const EMPTY_FIELDS = {
   name: '',
@@ -22,7 +23,7 @@ const EMPTY_FIELDS = {
   interval: 'month' as string,
   models: '',
   expires: '',
-  limits: {} as Record<string, number | string | null>,
+  limits: {} as RateLimitFields,
   tags: '',
 };
 type Fields = typeof EMPTY_FIELDS;
@@ -80,19 +81,7 @@ export function KeyForm({ changed, save }: KeyFormProps) {
           onChange={(event) => set({ interval: event.currentTarget.value })}
         />
       </Group>
-      <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
-        {RATE_LIMIT_KINDS.map((kind) => (
-          <NumberInput
-            key={kind}
-            label={labelOf(kind)}
-            placeholder="no limit"
-            value={fields.limits[kind] ?? ''}
-            onChange={(count) => set({ limits: { ...fields.limits, [kind]: count === '' ? null : count } })}
-            min={1}
-            allowDecimal={false}
-          />
-        ))}
-      </SimpleGrid>
+      <RateLimitInputs limits={fields.limits} onChange={(limits) => set({ limits })} />
       <TextInput
         label="Models"
         description="Separated by commas, maker/* for all of a maker; empty: all"
@@ -113,11 +102,6 @@ export function KeyForm({ changed, save }: KeyFormProps) {
       />
     </WorkForm>
   );
-}
-
-function labelOf(kind: string): string {
-  const words = kind.replaceAll('_', ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 function fieldsOf({ name, permissions, limit, models, limits, metadata, expires_at }: KeyObject): Fields {
@@ -151,9 +135,4 @@ function bodyOf({ name, permissions, amount, interval, models, expires, tags }: 
 function tagOf(text: string): [name: string, value: string] {
   const [name = '', ...value] = text.split('=');
   return [name.trim(), value.join('=').trim()];
-}
-
-function changesOf(before: Record<string, unknown>, after: Record<string, unknown>): Record<string, unknown> {
-  const same = (name: string) => JSON.stringify(before[name]) === JSON.stringify(after[name]);
-  return Object.fromEntries(Object.entries(after).filter(([name]) => !same(name)));
 }

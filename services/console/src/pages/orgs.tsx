@@ -1,6 +1,5 @@
-// The orgs of the installation, for its operator: create, see the account, grant credits, suspend, delete.
-import { Badge, Group, NativeSelect, NumberInput, Stack, Text, TextInput } from '@mantine/core';
-import { useInputState } from '@mantine/hooks';
+// The orgs of the installation, for its operator: create, change, see the account, grant credits, suspend, delete.
+import { Badge, Group, Stack, Text } from '@mantine/core';
 import {
   type AccountObject,
   type CreatedOrg,
@@ -10,13 +9,14 @@ import {
   type UpdateOrgRequest,
 } from '@switchyard/contracts';
 import { useState } from 'react';
-import { call, type Post, refresh, useGet } from '../api/client.ts';
+import { call, refresh, useGet } from '../api/client.ts';
 import { useMay, useSession } from '../api/session.ts';
 import { AccountFigures } from '../parts/account-figures.tsx';
-import { Confirm, Dialog, WorkForm } from '../parts/action.tsx';
+import { Confirm, Dialog } from '../parts/action.tsx';
 import { GrantCredits } from '../parts/grant-credits.tsx';
 import { DataTable, dollars, Named, ShownOnce, When } from '../parts/show.tsx';
 import { Loaded, NotAllowed, Page } from '../parts/state.tsx';
+import { OrgForm } from './org-form.tsx';
 
 export default function Orgs() {
   const may = useMay('operator');
@@ -31,9 +31,9 @@ export default function Orgs() {
       actions={
         <Dialog label="Create an org" title="Create an org">
           {(close) => (
-            <CreateOrg
-              onCreated={(org) => {
-                setCreated(org);
+            <OrgForm
+              save={async (body, post) => {
+                setCreated(await post<CreatedOrg>('/v1/orgs', body));
                 close();
               }}
             />
@@ -103,7 +103,8 @@ function OrgState({ org: { status, removed_at } }: { org: OrgObject }) {
   );
 }
 
-function OrgActions({ org: { id, name, status, removed_at } }: { org: OrgObject }) {
+function OrgActions({ org }: { org: OrgObject }) {
+  const { id, name, status, removed_at } = org;
   const isOwn = useSession().org === id;
   const change = async (method: 'PATCH' | 'DELETE', body?: UpdateOrgRequest) => {
     await call(`/v1/orgs/${id}`, { method, body });
@@ -118,6 +119,14 @@ function OrgActions({ org: { id, name, status, removed_at } }: { org: OrgObject 
             <Text fw={600}>Grant credits</Text>
             <GrantCredits path={`/v1/orgs/${id}/credits`} onGranted={close} />
           </Stack>
+        )}
+      </Dialog>
+      <Dialog label="Change" title={`Change ${name}`} size="compact-sm" variant="default">
+        {(close) => (
+          <OrgForm
+            changed={org}
+            save={(body) => call(`/v1/orgs/${id}`, { method: 'PATCH', body }).then(close)}
+          />
         )}
       </Dialog>
       {!isOwn && status === 'active' && (
@@ -150,38 +159,4 @@ function OrgActions({ org: { id, name, status, removed_at } }: { org: OrgObject 
 function OrgAccount({ id }: { id: string }) {
   const loaded = useGet<AccountObject>(`/v1/orgs/${id}/account`);
   return <Loaded of={loaded}>{(account) => <AccountFigures account={account} />}</Loaded>;
-}
-
-const BILLING = ['postpaid', 'prepaid'] as const satisfies readonly OrgObject['billing'][];
-
-function CreateOrg({ onCreated }: { onCreated: (org: CreatedOrg) => void }) {
-  const [name, setName] = useInputState('');
-  const [billing, setBilling] = useInputState<OrgObject['billing']>('postpaid');
-  const [amount, setAmount] = useState<number | string>('');
-  const field = billing === 'prepaid' ? 'credits' : 'monthly_limit';
-  const create = async (post: Post) => {
-    const body = { name, billing, ...(amount === '' ? {} : { [field]: Number(amount) }) };
-    onCreated(await post<CreatedOrg>('/v1/orgs', body));
-    await refresh('/v1/orgs');
-  };
-  return (
-    <WorkForm action="Create" work={create}>
-      <TextInput label="Name" value={name} onChange={setName} required data-autofocus />
-      <NativeSelect
-        label="Pays"
-        description="postpaid: afterwards, up to a limit; prepaid: from its credits"
-        data={[...BILLING]}
-        value={billing}
-        onChange={setBilling}
-      />
-      <NumberInput
-        label={billing === 'prepaid' ? 'Credits in dollars' : 'Monthly limit in dollars'}
-        placeholder="none"
-        value={amount}
-        onChange={setAmount}
-        min={0}
-        decimalScale={9}
-      />
-    </WorkForm>
-  );
 }

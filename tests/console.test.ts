@@ -1171,8 +1171,11 @@ test('an operator creates an org, changes it, grants it credits, suspends and re
   }
   await page.setViewportSize(WIDTHS.wide);
   await page.getByLabel('Reason').fill('a start');
+  await page.getByLabel('Reference').fill('inv_1');
   await page.getByRole('button', { name: 'Grant', exact: true }).click();
   await dialog.waitFor({ state: 'detached' });
+  const granted = async () => (await api<{ data: unknown[] }>('/v1/credits', undefined, key)).data;
+  await until(granted).toMatchObject([{ amount: 10, reason: 'a start', reference: 'inv_1' }]);
   for (const [action, state, code] of [
     ['Suspend', 'suspended', 'org_suspended'],
     ['Restore', 'active', undefined],

@@ -14,8 +14,9 @@ interface GrantCreditsProps {
 export function GrantCredits({ path, onGranted }: GrantCreditsProps) {
   const [amount, setAmount] = useState<number | string>(10);
   const [reason, setReason] = useInputState('');
+  const [reference, setReference] = useInputState('');
   const grant = async (post: Post) => {
-    await post(path, { amount: Number(amount), reason });
+    await post(path, { amount: Number(amount), reason, ...(reference === '' ? {} : { reference }) });
     await refresh('/v1/account', '/v1/credits', '/v1/orgs');
     onGranted();
   };
@@ -31,6 +32,12 @@ export function GrantCredits({ path, onGranted }: GrantCreditsProps) {
         data-autofocus
       />
       <TextInput label="Reason" value={reason} onChange={setReason} required />
+      <TextInput
+        label="Reference"
+        description="What it belongs to, such as an invoice"
+        value={reference}
+        onChange={setReference}
+      />
     </WorkForm>
   );
 }

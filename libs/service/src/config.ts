@@ -1,4 +1,5 @@
 // Configuration: one zod schema for each service, read once from the environment; fails on any wrong setting.
+import { resolve, sep } from 'node:path';
 import { z } from 'zod';
 
 /** Settings of every service. */
@@ -38,4 +39,26 @@ export function readConfig<S extends z.ZodType>(
   if (parsed.success) return parsed.data;
   const lines = parsed.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`);
   throw new ConfigError(`wrong settings in the environment:\n${lines.join('\n')}`);
+}
+
+/** A folder or file that its user must change; a full disk, for example, is none of these. */
+const UNUSABLE = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST']);
+
+/** An error of a start as a ConfigError, when a file, a folder or an address of the settings caused it. */
+export function wrongSetting(thrown: unknown, config: CommonConfig): unknown {
+  const error = thrown as NodeJS.ErrnoException;
+  const setting = settingOf(error, config);
+  if (setting === null) return thrown;
+  return new ConfigError(`wrong settings in the environment:\n  ${setting}: ${error.message}`, {
+    cause: thrown,
+  });
+}
+
+function settingOf({ code, path, syscall }: NodeJS.ErrnoException, config: CommonConfig): string | null {
+  if (syscall === 'listen') return 'HOST, PORT, HEALTH_HOST or HEALTH_PORT';
+  if (path === undefined || code === undefined) return null;
+  if (path === config.NATS_TLS_CA) return 'NATS_TLS_CA';
+  const data = resolve(config.SWITCHYARD_DATA);
+  const isInData = `${resolve(path)}${sep}`.startsWith(`${data}${sep}`);
+  return isInData && UNUSABLE.has(code) ? 'SWITCHYARD_DATA' : null;
 }

@@ -4,7 +4,7 @@ import { type Bus, connectBus, natsUrl } from '@switchyard/bus';
 import type { Registry } from 'prom-client';
 import type { z } from 'zod';
 import { type Clock, systemClock } from './clock.ts';
-import { type CommonConfig, ConfigError, readConfig } from './config.ts';
+import { type CommonConfig, ConfigError, readConfig, wrongSetting } from './config.ts';
 import { type HealthServer, serveHealth } from './health.ts';
 import { type Logger, makeLogger } from './logger.ts';
 import { makeMetrics } from './metrics.ts';
@@ -72,16 +72,19 @@ export async function runService<S extends z.ZodType<CommonConfig>>(
   process.on('uncaughtException', (error) => fail(logger, error));
   process.on('unhandledRejection', (error) => fail(logger, error));
 
+  const exitOnWrongSetting = (error: unknown) =>
+    exitOnConfigError(wrongSetting(error, config), definition.name);
   // From here on /livez answers, so that a wait for NATS or a database is not taken for a dead process.
-  if (port !== undefined) health = await serveHealth({ host, port, metrics, ready });
+  if (port !== undefined)
+    health = await serveHealth({ host, port, metrics, ready }).catch(exitOnWrongSetting);
   bus = await connectBus({
     url: natsUrl(config),
     caFile: config.NATS_TLS_CA,
     service: definition.name,
     logger,
-  });
+  }).catch(exitOnWrongSetting);
   const deps = { config, bus, logger, clock: systemClock, metrics, signal: stopping.signal };
-  running = await definition.start(deps).catch((error: unknown) => exitOnConfigError(error, definition.name));
+  running = await definition.start(deps).catch(exitOnWrongSetting);
   logger.info({ instance: bus.instance, ...(health === null ? {} : { health: health.url }) }, 'ready');
   process.send?.({ type: 'ready' });
   flushCompileCache(); // Node.js itself writes it only on a normal exit; no effect without a cache folder

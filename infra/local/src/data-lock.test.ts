@@ -25,6 +25,13 @@ test('a data folder that is a file is named, with what to do', async () => {
   });
 });
 
+test.runIf(process.platform === 'linux')('a data folder where none can be made is named', async () => {
+  await expect(lockDataFolder('/proc/switchyard/data')).rejects.toMatchObject({
+    name: 'SetupError',
+    message: expect.stringContaining('cannot be used: ENOENT'),
+  });
+});
+
 test('the lock of a killed launcher is free, and only one of several launchers takes it', async () => {
   const folder = await temporaryFolder();
   const module = JSON.stringify(join(import.meta.dirname, 'data-lock.ts'));

@@ -1,6 +1,6 @@
 /** Allows one launcher per data folder, because two would run two databases on the same files. */
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { SetupError } from './setup-error.ts';
 
@@ -19,7 +19,7 @@ export async function lockDataFolder(folder: string): Promise<DataLock> {
   const holder = join(folder, 'lock.pid');
   let database: DatabaseSync | undefined;
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolder(folder);
     database = new DatabaseSync(join(folder, 'lock'));
     database.exec('BEGIN EXCLUSIVE');
     await writeFile(holder, String(process.pid));
@@ -43,5 +43,25 @@ function unusable(folder: string, cause: Error): SetupError {
     `The data folder ${folder} cannot be used: ${cause.message}.`,
     'Make it a folder that this user may write, or choose another: SWITCHYARD_DATA=<folder>.',
     { cause },
+  );
+}
+
+/** Node.js' own `recursive` never ends where the kernel refuses new names with ENOENT, as in /proc. */
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && (await stat(folder)).isDirectory()) return;
+    if (code !== 'ENOENT' || (await exists(dirname(folder)))) throw error;
+    await makeFolder(dirname(folder));
+    await makeFolder(folder);
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
   );
 }

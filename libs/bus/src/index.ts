@@ -44,7 +44,7 @@ export {
   ServiceHost,
   serve,
 } from './operations.ts';
-export type { OutgoingCall, ReplySink } from './outgoing-call.ts';
+export { NobodyThere, type OutgoingCall, type ReplySink } from './outgoing-call.ts';
 export { ADOPT_MS, adoptOrphans, appendWhole, type OwnFile, ownFile } from './own-file.ts';
 export { readEvent } from './read-event.ts';
 export { REFUSED_ROWS_PER_KEY_PER_MINUTE_MAX } from './refused-rows.ts';

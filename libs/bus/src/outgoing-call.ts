@@ -81,6 +81,14 @@ interface OutgoingCallDeps {
   closed(): void;
 }
 
+/** No instance took the call, so no work began. */
+export class NobodyThere extends ServiceError {
+  constructor(subject: string) {
+    const message = `No service handles ${subject} at the moment. Retry later.`;
+    super('service_unavailable', message, { retryAfterS: 1 });
+  }
+}
+
 export class OutgoingCall {
   readonly #request: Omit<CallRequest, 'body'>;
   /** Until a service has it, or it is queued for it: a call may last for minutes. */
@@ -235,16 +243,7 @@ export class OutgoingCall {
       );
     if (!this.#sent) {
       if (now - this.#openedAt > NOBODY_THERE_MS_MAX)
-        return this.#fail(
-          new ServiceError(
-            'service_unavailable',
-            `No service handles ${this.#request.subject} at the moment. Retry later.`,
-            {
-              retryAfterS: 1,
-            },
-          ),
-          false,
-        );
+        return this.#fail(new NobodyThere(this.#request.subject), false);
       return;
     }
     if (this.#held) return this.#sweepHeld(this.#held, now);

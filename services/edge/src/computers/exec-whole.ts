@@ -1,6 +1,6 @@
 // Runs a command and waits for its result. If the host's agent dies meanwhile, the command keeps running in its
 // computer; the next agent is asked for the result of the same request and runs nothing twice.
-import { type Bus, requestHostBytes } from '@switchyard/bus';
+import { type Bus, NobodyThere, requestHostBytes } from '@switchyard/bus';
 import { type HostExecRequest, ServiceError } from '@switchyard/contracts';
 import { type Clock, sleep } from '@switchyard/service';
 
@@ -29,7 +29,8 @@ export async function execWhole(deps: WholeExecDeps, exec: WholeExec): Promise<B
   try {
     return await ask(deps, exec, exec.request);
   } catch (error) {
-    if (!isLost(error) || exec.signal.aborted) throw error;
+    // Without an agent the command did not begin: its result cannot be awaited.
+    if (!isLost(error) || error instanceof NobodyThere || exec.signal.aborted) throw error;
     return resume(deps, exec, error);
   }
 }

@@ -55,7 +55,8 @@ export function wrongSetting(thrown: unknown, config: CommonConfig): unknown {
 }
 
 function settingOf({ code, path, syscall }: NodeJS.ErrnoException, config: CommonConfig): string | null {
-  if (syscall === 'listen') return 'HOST, PORT, HEALTH_HOST or HEALTH_PORT';
+  // A taken port may be that of a former process that still drains: a restart helps.
+  if (syscall === 'listen' && code !== 'EADDRINUSE') return 'HOST, PORT, HEALTH_HOST or HEALTH_PORT';
   if (path === undefined || code === undefined) return null;
   if (path === config.NATS_TLS_CA) return 'NATS_TLS_CA';
   const data = resolve(config.SWITCHYARD_DATA);

@@ -2,7 +2,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { startNats, temporaryFolder } from '@switchyard/testing';
 import { expect, onTestFinished, test } from 'vitest';
@@ -10,26 +9,24 @@ import { expect, onTestFinished, test } from 'vitest';
 const EDGE = join(import.meta.dirname, '..', '..', '..', 'services', 'edge', 'src', 'main.ts');
 /** EX_CONFIG of sysexits.h: supervisors do not start the process again. */
 const EXIT_CONFIG = 78;
+/** Of no machine: RFC 5737 keeps it for documentation. */
+const FOREIGN = '192.0.2.1';
 
-test('an unreadable authority, an unusable data folder and a taken port end a service as wrong settings', async () => {
+test('an unreadable authority, an unusable data folder and a foreign address end a service as wrong settings', async () => {
   const nats = await startNats();
   onTestFinished(() => nats.stop());
   const folder = await temporaryFolder('settings');
   const file = join(folder, 'file');
   await writeFile(file, '');
-  const taken = createServer().listen(0, '127.0.0.1');
-  await once(taken, 'listening');
-  onTestFinished(() => void taken.close());
-  const { port } = taken.address() as { port: number };
   const good = { NATS_URL: nats.url, SWITCHYARD_DATA: folder, PORT: '0' };
 
   const refused = (said: string) => ({ code: EXIT_CONFIG, said: expect.stringContaining(said) });
-  const listen = refused('\n  HOST, PORT, HEALTH_HOST or HEALTH_PORT: listen EADDRINUSE');
+  const listen = refused('\n  HOST, PORT, HEALTH_HOST or HEALTH_PORT: listen EADDRNOTAVAIL');
   const wrong = [
     { NATS_TLS_CA: join(folder, 'ca.pem') },
     { SWITCHYARD_DATA: file },
-    { PORT: String(port) },
-    { HEALTH_PORT: String(port) },
+    { HOST: FOREIGN },
+    { HEALTH_HOST: FOREIGN, HEALTH_PORT: '0' },
   ];
   expect(await Promise.all(wrong.map((settings) => runEdge({ ...good, ...settings })))).toEqual([
     refused('\n  NATS_TLS_CA: ENOENT'),

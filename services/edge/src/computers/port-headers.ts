@@ -34,7 +34,10 @@ const NOT_IN = new Set([
   'x-switchyard-csrf',
 ]);
 
-/** Headers that would affect the whole origin (other computers and the API itself), or that are set again below. */
+/**
+ * Headers that would affect the whole origin (other computers and the API itself), that a proxy in front of the edge
+ * obeys (with `X-Accel-Redirect` nginx serves another location, without our headers), or that are set again below.
+ */
 const NOT_OUT = new Set([
   ...HOP_BY_HOP,
   'alt-svc',
@@ -48,7 +51,9 @@ const NOT_OUT = new Set([
   'set-cookie',
   'set-cookie2',
   'strict-transport-security',
+  'x-accel-redirect',
   'x-request-id',
+  'x-sendfile',
 ]);
 
 /**

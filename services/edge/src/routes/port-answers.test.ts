@@ -114,6 +114,13 @@ test('an answer has our request id, and not also that of the server', async () =
   expect(received.get('x-request-id')).toMatch(/^req_\w+$/);
 });
 
+test('headers that make a proxy in front serve something else do not pass', async () => {
+  const said = ['X-Accel-Redirect: /internal/', 'X-Sendfile: /etc/passwd', 'X-Accel-Buffering: no'];
+  const { headers: received } = await ask(`${HTTP} 200 OK\r\n${said.join('\r\n')}\r\n${HI}`);
+  expect([received.get('x-accel-redirect'), received.get('x-sendfile')]).toEqual([null, null]);
+  expect(received.get('x-accel-buffering')).toBe('no');
+});
+
 /** What the server inside receives of a raw request. */
 async function heardInside(...lines: string[]): Promise<string> {
   const heard = Promise.withResolvers<string>();

@@ -7,7 +7,7 @@ test('text that would end a cell or a line is quoted', () => {
   );
 });
 
-test.each(['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1'])(
+test.each(['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '＝1+1', '＋1', '－1', '＠SUM(A1)'])(
   'text that a spreadsheet would run gets an apostrophe: %j',
   (text) => {
     expect(csvLine([text]).replace(/^"/, '')[0]).toBe("'");

@@ -3,8 +3,8 @@
 /** Numbers and flags are ours; text may come from a caller. */
 export type Cell = string | number | boolean | null;
 
-/** A spreadsheet treats text with such a beginning as a formula. */
-const BEGINS_A_FORMULA = /^[=+\-@\t\r\n]/;
+/** A spreadsheet treats text with such a beginning as a formula; in East Asian languages also after a full-width sign. */
+const BEGINS_A_FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
 const NEEDS_QUOTES = /[",\r\n]/;
 const DECIMALS_MAX = 9;
 

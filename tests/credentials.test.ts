@@ -139,6 +139,10 @@ describe('the credential of a computer host', () => {
       ...['keys', 'orgs', 'system', 'videos', 'webhook-secrets', 'provider-keys'].map(
         (name) => `$JS.API.DIRECT.GET.KV_${name}`,
       ),
+      ...['EVENTS', 'REFUSALS'].flatMap((name) => [
+        `$JS.API.STREAM.INFO.${name}`,
+        `$JS.API.STREAM.CREATE.${name}`,
+      ]),
       '$JS.API.STREAM.MSG.GET.EVENTS',
       '$JS.API.STREAM.MSG.GET.KV_keys',
       '$JS.API.STREAM.MSG.GET.OBJ_files',

@@ -63,7 +63,12 @@ export async function ensureEventsStream(bus: Bus): Promise<void> {
   const refusals = { name: REFUSALS_STREAM, subjects: [REFUSALS_SUBJECTS], max_bytes: REFUSALS_BYTES_MAX };
   await ensureStream(bus, { ...ALIKE, ...events });
   await ensureStream(bus, { ...ALIKE, ...refusals });
-  await ensureStream(bus, {
+  await ensureHostEventsStream(bus);
+}
+
+/** Creates the stream HOST_EVENTS if missing. A host may not do it for the others, whose state names the orgs. */
+export function ensureHostEventsStream(bus: Bus): Promise<void> {
+  return ensureStream(bus, {
     ...ALIKE,
     name: HOST_EVENTS_STREAM,
     subjects: [HOST_EVENTS_SUBJECTS],

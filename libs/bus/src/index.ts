@@ -14,6 +14,7 @@ export {
   DUPLICATE_WINDOW_NS,
   type EventPublisher,
   ensureEventsStream,
+  ensureHostEventsStream,
   ensureReceiptsStream,
   publishEvent,
 } from './events.ts';

@@ -81,16 +81,16 @@ function events(service: ServiceName): string[] {
 }
 
 function streams(service: ServiceName): string[] {
-  const names = [...EVENT_STREAMS.map(({ stream }) => stream), HOST_EVENTS_STREAM];
+  // The state of the streams of events has the ids of all orgs, and how many events each has.
+  const eventStreams = service === HOST_SERVICE ? [] : EVENT_STREAMS.map(({ stream }) => stream);
+  const names = [...eventStreams, HOST_EVENTS_STREAM];
   const readable = Object.entries(STREAM_READERS).filter(([, readers]) => service in readers);
   return [
-    // Every service ensures that the streams of events exist, and checks that they answer.
-    ...names.flatMap((stream) => [`$JS.API.STREAM.CREATE.${stream}`, `$JS.API.STREAM.INFO.${stream}`]),
+    // Every service ensures that these streams exist, and checks that they answer.
+    ...names.flatMap(opening),
     ...(service === 'control' ? names.map((stream) => `$JS.API.STREAM.UPDATE.${stream}`) : []),
     ...(service === 'edge' ? [RECEIPTS_SUBJECTS] : []),
-    ...(service === 'edge' || service === 'billing'
-      ? [`$JS.API.STREAM.CREATE.${RECEIPTS_STREAM}`, `$JS.API.STREAM.INFO.${RECEIPTS_STREAM}`]
-      : []),
+    ...(service === 'edge' || service === 'billing' ? opening(RECEIPTS_STREAM) : []),
     ...readable.flatMap(([stream, readers]) => [
       `$JS.API.STREAM.MSG.GET.${stream}`,
       ...consumers(stream),

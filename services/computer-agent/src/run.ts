@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import {
   type Bus,
   createEventPublisher,
-  ensureEventsStream,
+  ensureHostEventsStream,
   openBucket,
   type ServiceHost,
   serve,
@@ -186,7 +186,7 @@ async function openStores(
   bus: Bus,
   events: { readonly outboxDir: string; readonly host: string; readonly logger: Logger },
 ) {
-  await ensureEventsStream(bus);
+  await ensureHostEventsStream(bus);
   const [hosts, orders, computers, publisher] = await Promise.all([
     openBucket(bus, 'hosts'),
     openBucket(bus, 'host-orders'),

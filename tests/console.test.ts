@@ -795,6 +795,38 @@ test('a paste of over a megabyte reaches the program in the terminal', async () 
   await until(() => rows.textContent()).toContain('got 1400000');
 });
 
+const KEYS_HELD = `python3 -c "
+import ctypes as c
+x11 = c.CDLL('libX11.so.6')
+x11.XOpenDisplay.restype = c.c_void_p
+held = c.create_string_buffer(32)
+x11.XQueryKeymap(c.c_void_p(x11.XOpenDisplay(b':1')), held)
+print(sum(byte.bit_count() for byte in held.raw))"`;
+
+test('the keyboard leaves a terminal and a desktop, which then holds no key', async () => {
+  // Browsers give pages no Control+Shift+Tab.
+  const leave = () => page.keyboard.press('Control+Shift+Enter');
+  const focused = () => page.evaluate('document.activeElement.innerText');
+  await openComputer('Terminal');
+  await page.getByLabel('Terminal input').focus();
+  await leave();
+  await until(focused).toBe('Terminal 1');
+  await page.getByRole('tab', { name: 'Desktop' }).click();
+  await page.locator('[data-state=connected]').waitFor();
+  await page.getByRole('button', { name: 'Type into the desktop' }).click();
+  await until(() => page.evaluate('document.activeElement.tagName')).toBe('CANVAS');
+  const held = async () =>
+    (await api<{ stdout: string }>(`/v1/computers/${computer.id}/exec`, { command: KEYS_HELD })).stdout;
+  await page.keyboard.down('Control');
+  await page.keyboard.down('Shift');
+  await until(held).toBe('2\n');
+  await page.keyboard.press('Enter');
+  await until(focused).toBe('Type into the desktop');
+  await page.keyboard.up('Shift');
+  await page.keyboard.up('Control');
+  await until(held).toBe('0\n');
+});
+
 test('the events of a computer are disconnected while its tab is hidden', async () => {
   await openComputer('Activity');
   const events = page.getByTestId('computer-events').getByText('computer.created');

@@ -2,15 +2,16 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
 import Rfb from '@novnc/novnc';
 import type { ComputerDesktop } from '@switchyard/contracts';
-import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { json } from '../api/client.ts';
 import type { TabProps } from '../pages/computer.tsx';
 import { Failure } from '../parts/state.tsx';
+import { LEAVE_KEYS, onLeaveKeys } from './leave-by-keys.ts';
 import { linkSocket } from './link-socket.ts';
 
 const STATES = {
   starting: 'The desktop is starting …',
-  connected: 'Click the desktop to use it. Press Control+Shift+Tab to leave it by keyboard.',
+  connected: `Click the desktop to use it. Press ${LEAVE_KEYS} to leave it by keyboard.`,
   ended: 'The desktop was disconnected.',
 } as const;
 
@@ -47,11 +48,10 @@ export default function Desktop({ id }: TabProps) {
     };
   }, [id, attempt]);
 
-  const leaveByKeys = (event: KeyboardEvent) => {
-    if (event.key !== 'Tab' || !event.ctrlKey || !event.shiftKey) return;
-    event.stopPropagation();
-    event.preventDefault();
+  const leave = () => {
     keys.current?.focus();
+    // noVNC then releases the keys that are held: it does not see them go up.
+    window.dispatchEvent(new Event('blur'));
   };
   return (
     <Stack gap="xs">
@@ -85,7 +85,7 @@ export default function Desktop({ id }: TabProps) {
         ref={place}
         aria-label="Desktop"
         data-state={state}
-        onKeyDownCapture={leaveByKeys}
+        onKeyDownCapture={onLeaveKeys(leave)}
       />
       {!error && (
         <Text size="xs" c="dimmed" role="status">

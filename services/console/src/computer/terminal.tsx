@@ -9,6 +9,7 @@ import { useEffect, useRef, useState } from 'react';
 import { json } from '../api/client.ts';
 import type { TabProps } from '../pages/computer.tsx';
 import { Failure } from '../parts/state.tsx';
+import { LEAVE_KEYS, onLeaveKeys } from './leave-by-keys.ts';
 import { linkSocket } from './link-socket.ts';
 
 /** Bytes that wait to be drawn: browsers cannot slow a WebSocket down, and xterm throws at 50 MB. */
@@ -20,6 +21,7 @@ const MESSAGE_BYTES_MAX = 64 * 1024;
 export default function Terminals({ id }: TabProps) {
   const [tabs, setTabs] = useState([1]);
   const [shown, setShown] = useState(1);
+  const shownButton = useRef<HTMLButtonElement>(null);
   const close = (tab: number) => {
     const left = tabs.filter((one) => one !== tab);
     setTabs(left);
@@ -36,6 +38,7 @@ export default function Terminals({ id }: TabProps) {
         {tabs.map((tab) => (
           <Button
             key={tab}
+            ref={tab === shown ? shownButton : null}
             size="compact-sm"
             variant={tab === shown ? 'filled' : 'default'}
             aria-pressed={tab === shown}
@@ -54,12 +57,16 @@ export default function Terminals({ id }: TabProps) {
         )}
       </Group>
       {tabs.map((tab) => (
-        <div key={tab} hidden={tab !== shown}>
+        <div
+          key={tab}
+          hidden={tab !== shown}
+          onKeyDownCapture={onLeaveKeys(() => shownButton.current?.focus())}
+        >
           <Terminal id={id} shown={tab === shown} />
         </div>
       ))}
       <Text size="xs" c="dimmed">
-        Programs end with their terminal. Press Control+Shift+Tab to leave it by keyboard.
+        Programs end with their terminal. Press {LEAVE_KEYS} to leave it by keyboard.
       </Text>
     </Stack>
   );
@@ -82,7 +89,6 @@ function Terminal({ id, shown }: { id: string; shown: boolean }) {
     xterm.loadAddon(fitting);
     xterm.open(place.current as HTMLDivElement);
     fitting.fit();
-    leaveByKeys(xterm);
     let socket: WebSocket | null = null;
     let left = false;
     connect(id, xterm).then(
@@ -142,9 +148,4 @@ async function connect(id: string, xterm: Xterm): Promise<WebSocket> {
     });
   };
   return socket;
-}
-
-/** Control+Shift+Tab moves the focus as it does elsewhere, so the terminal is not a keyboard trap. */
-function leaveByKeys(xterm: Xterm): void {
-  xterm.attachCustomKeyEventHandler((event) => !(event.key === 'Tab' && event.ctrlKey && event.shiftKey));
 }

@@ -795,6 +795,25 @@ test('a paste of over a megabyte reaches the program in the terminal', async () 
   await until(() => rows.textContent()).toContain('got 1400000');
 });
 
+test('text of no key and clicks in their oldest form reach the program in the terminal', async () => {
+  await openComputer('Terminal');
+  const rows = page.locator('.xterm-rows');
+  await until(() => rows.textContent()).toMatch(/[$#]/);
+  await page.getByLabel('Terminal input').focus();
+  await page.keyboard.type('read -r typed; echo got "$typed"\n');
+  await page.keyboard.insertText('grün 🎉'); // as an emoji picker does
+  await page.keyboard.type(' ok\n');
+  await until(() => rows.textContent()).toContain('got grün 🎉 ok');
+  // A click is ESC [ M and three bytes, at its press and at its end.
+  await page.keyboard.type(
+    String.raw`stty raw -echo; printf '\e[?1000hno%s' w; head -c 12 > clicks; stty sane; printf '\e[?1000l'; head -c 3 clicks | od -c`,
+  );
+  await page.keyboard.press('Enter');
+  await until(() => rows.textContent()).toContain('now');
+  await page.locator('.shell').click();
+  await until(() => rows.textContent()).toMatch(/033\s+\[\s+M/);
+});
+
 const KEYS_HELD = `python3 -c "
 import ctypes as c
 x11 = c.CDLL('libX11.so.6')

@@ -89,6 +89,7 @@ function Terminal({ id, shown }: { id: string; shown: boolean }) {
     xterm.loadAddon(fitting);
     xterm.open(place.current as HTMLDivElement);
     fitting.fit();
+    sendTextWithoutKeys(xterm);
     let socket: WebSocket | null = null;
     let left = false;
     connect(id, xterm).then(
@@ -129,11 +130,13 @@ async function connect(id: string, xterm: Xterm): Promise<WebSocket> {
   const keys = new TextEncoder();
   const whenOpen = (data: string | Uint8Array<ArrayBuffer>) =>
     socket.readyState === WebSocket.OPEN && socket.send(data);
-  xterm.onData((text) => {
-    const bytes = keys.encode(text);
+  const sendInParts = (bytes: Uint8Array<ArrayBuffer>) => {
     for (let at = 0; at < bytes.length; at += MESSAGE_BYTES_MAX)
       whenOpen(bytes.subarray(at, at + MESSAGE_BYTES_MAX));
-  });
+  };
+  xterm.onData((text) => sendInParts(keys.encode(text)));
+  // The mouse, for programs that ask for its oldest form: each character is a byte.
+  xterm.onBinary((text) => sendInParts(Uint8Array.from(text, (one) => one.charCodeAt(0))));
   xterm.onResize(({ cols, rows }) => whenOpen(JSON.stringify({ type: 'resize', cols, rows })));
   let undrawn = 0;
   let isCut = false;
@@ -148,4 +151,17 @@ async function connect(id: string, xterm: Xterm): Promise<WebSocket> {
     });
   };
   return socket;
+}
+
+/** From emoji pickers, the accents of a held key, dictation: in screen reader mode xterm leaves such text out. */
+function sendTextWithoutKeys(xterm: Xterm): void {
+  const typed = xterm.textarea as HTMLTextAreaElement;
+  let isKeyDown = false;
+  const notice = (event: Event) => {
+    if (event.type !== 'input') isKeyDown = event.type === 'keydown';
+    const { inputType, data } = event as InputEvent;
+    if (inputType === 'insertText' && data && !isKeyDown) xterm.input(data);
+  };
+  // Capturing, because xterm stops the propagation of keys.
+  for (const type of ['keydown', 'keyup', 'input']) typed.addEventListener(type, notice, { capture: true });
 }

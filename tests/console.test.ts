@@ -339,6 +339,10 @@ describe('a key that is limited to one dollar', () => {
     await until(() => textOf(member, 'cost')).toMatch(/Cost: \$0\.0*[1-9]/);
     expect(await member.locator('[data-role=assistant]').textContent()).toContain('42');
     costs.set('local/chat', await textOf(member, 'cost'));
+    const code = await member.getByRole('region', { name: 'The same call with curl' }).textContent();
+    expect(JSON.parse(/-d '(.*)'$/s.exec(code ?? '')?.[1] ?? '').messages).toEqual([
+      { role: 'user', content: 'What is 6 * 7?' },
+    ]);
     await keepScreenshot(member, 'readme-playground');
     await member.getByRole('tab', { name: 'Images' }).click();
     await member.getByRole('button', { name: 'Draw', exact: true }).click();

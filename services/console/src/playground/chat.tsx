@@ -45,6 +45,7 @@ export default function Chat({ model, models }: TypeProps) {
   };
   const conversation = useConversation(options);
   const { history, openCalls } = conversation;
+  const sent = history.at(-1)?.role === 'assistant' ? history.slice(0, -1) : history;
   const next: Message = { role: 'user', content: contentOf(text, image) };
   const isEmpty = text.trim() === '';
   const canSend = !isEmpty && toolList !== undefined && openCalls.length === 0 && !conversation.run.busy;
@@ -68,7 +69,7 @@ export default function Chat({ model, models }: TypeProps) {
       onRun={ask}
       type="language"
       path={PATH}
-      body={{ ...options, messages: isEmpty && history.length > 0 ? history : [...history, next] }}
+      body={{ ...options, messages: isEmpty && sent.length > 0 ? sent : [...history, next] }}
       disabled={!canSend}
       fields={
         <>

@@ -1433,6 +1433,31 @@ test('a file that was uploaded may be chosen again', async () => {
   await tab.context().close();
 });
 
+test('signing out ends the session in all tabs of the browser', async () => {
+  const tab = await signedIn();
+  const other = await tab.context().newPage();
+  await visit(other, stack.url, other.getByTestId('spent-today'));
+  await tab.getByRole('button', { name: 'Sign out' }).click();
+  await other.getByRole('alert').filter({ hasText: 'You have signed out in another tab.' }).waitFor();
+  await tab.getByLabel('API key').waitFor();
+  expect(await tab.getByRole('alert').count()).toBe(0);
+  await tab.context().close();
+});
+
+test('a session that ends while it is used says so', async () => {
+  const tab = await signedIn();
+  await tab.context().clearCookies();
+  await tab.getByRole('link', { name: 'Billing', exact: true }).click();
+  await tab.getByRole('alert').filter({ hasText: 'Your session has ended. Sign in again.' }).waitFor();
+  await tab.getByLabel('API key').fill(stack.key);
+  await tab.getByRole('button', { name: 'Sign in' }).click();
+  await tab.getByRole('heading', { level: 1, name: 'Billing' }).waitFor();
+  await tab.getByRole('button', { name: 'Sign out' }).click();
+  await tab.getByLabel('API key').waitFor();
+  expect(await tab.getByRole('alert').count()).toBe(0);
+  await tab.context().close();
+});
+
 test('a tab goes on when another one signs in, and shows the org of its key', async () => {
   const tab = await signedIn();
   const signInElsewhere = (key: string) =>

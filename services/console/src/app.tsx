@@ -25,7 +25,7 @@ function isRefusal(error: unknown): error is ApiError {
 
 export function App() {
   const [session, setSession] = useState<SessionObject | null | undefined>(undefined);
-  /** Why a sign-in link, or the session that this browser has, was refused. */
+  /** Why a sign-in link was refused, or a session has ended. */
   const [refusal, setRefusal] = useState<string | null>(null);
   /** The API gave neither a session nor a refusal. */
   const [failure, setFailure] = useState<Error | null>(null);
@@ -51,7 +51,10 @@ export function App() {
   };
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the page is loaded
   useEffect(() => {
-    whenSignedOut(() => setSession(null));
+    whenSignedOut((reason) => {
+      setRefusal(reason);
+      setSession(null);
+    });
     begin();
   }, []);
   const mayFollow = waitingToken === null && session?.key.permissions.includes('usage:read');

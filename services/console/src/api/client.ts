@@ -7,9 +7,15 @@ import { keepPreviousData, QueryClient, type UseQueryResult, useQuery } from '@t
 const NO_TOKEN = '?';
 
 const SESSION = '/v1/session';
+/** The browser has removed the cookie. */
+const SESSION_ENDED = 'Your session has ended. Sign in again.';
 
+const SIGNED_OUT = 'You have signed out in another tab.';
+
+/** To all tabs: signing out ends their live events and terminals, too. */
+let tabs: BroadcastChannel | null = null;
 let session: SessionObject | null = null;
-let onSignedOut = () => {};
+let onSignedOut = (_reason: string | null) => {};
 
 export class ApiError extends Error {
   readonly status: number;
@@ -76,7 +82,14 @@ function connectionLost(cause?: Error): Error {
 
 /** The error of an answer; status 401 ends the session here. */
 function refusalOf(path: string, status: number, body: string): ApiError {
-  if (status === 401 && !path.startsWith(SESSION)) forgetSession();
+  const refusal = errorOf(status, body);
+  // Not after signing out: what was asked before is refused, too.
+  if (status === 401 && session !== null && !path.startsWith(SESSION))
+    forgetSession(refusal.code === 'missing_api_key' ? SESSION_ENDED : refusal.message);
+  return refusal;
+}
+
+function errorOf(status: number, body: string): ApiError {
   try {
     const { error } = JSON.parse(body) as { error: { code: string; message: string } };
     return new ApiError(status, error.code, error.message);
@@ -196,18 +209,22 @@ export async function signOut(): Promise<void> {
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 401)) throw error; // 401: it has ended already
   }
-  forgetSession();
+  forgetSession(null);
+  tabs?.postMessage(SIGNED_OUT);
 }
 
 /** The next user to sign in may be of another org. */
-function forgetSession(): void {
+function forgetSession(reason: string | null): void {
   session = null;
   queries.clear();
-  onSignedOut();
+  onSignedOut(reason);
 }
 
-export function whenSignedOut(listener: () => void): void {
+/** @param listener gets the reason, or null when the user signed out */
+export function whenSignedOut(listener: (reason: string | null) => void): void {
   onSignedOut = listener;
+  tabs = new BroadcastChannel('switchyard-session');
+  tabs.onmessage = ({ data }) => session !== null && forgetSession(data as string);
 }
 
 /** Sends a form and reports the share that was sent: `fetch` cannot. */

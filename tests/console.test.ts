@@ -877,6 +877,19 @@ test('a folder that is dropped on the files of a computer is refused with the re
   await devtools.detach();
 });
 
+test('unsaved text of a file outlives a stop of its computer', async () => {
+  const file = '/workspace/kept.txt';
+  await api(`/v1/computers/${computer.id}/exec`, { command: `echo before > ${file}` });
+  await openComputer('Files');
+  await page.getByRole('row').filter({ hasText: 'kept.txt' }).getByRole('button', { name: 'Edit' }).click();
+  await page.getByLabel(file).fill('after');
+  await api(`/v1/computers/${computer.id}/stop`, {});
+  await page.getByText('The computer is stopped').waitFor();
+  await page.getByRole('button', { name: 'Start' }).click();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('row').filter({ hasText: 'kept.txt' }).getByText('5 B').waitFor();
+});
+
 test('a computer that cannot be used says why', async () => {
   for (const [status, title] of [
     ['unreachable', 'The computer cannot be reached'],

@@ -23,11 +23,11 @@ interface Edited extends EditedText {
   readonly etag: string;
 }
 
-export default function Workspace({ id }: TabProps) {
+export default function Workspace({ id, shown }: TabProps & { readonly shown: boolean }) {
   const [path, setPath] = useState('');
   const [editing, setEditing] = useState<Edited | null>(null);
   const [dragging, setDragging] = useState(false);
-  const folder = useGet<WorkspaceFolder>(filesOf(id, path));
+  const folder = useGet<WorkspaceFolder>(shown ? filesOf(id, path) : null);
   const work = useWork();
   const changed = () => refresh(`/v1/computers/${id}/files`);
   const send = (files: readonly File[]) =>

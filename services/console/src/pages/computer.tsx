@@ -25,6 +25,9 @@ const TABS: Record<string, ComponentType<TabProps & { readonly shown: boolean }>
   Activity: loadLater(() => import('../computer/activity.tsx')),
 };
 
+/** While the computer does not run, too: it may have unsaved text. The others begin again. */
+const KEPT = 'Files';
+
 /** Why a computer cannot be used now, and what to do. */
 const UNUSABLE: Record<Exclude<ComputerStatus, 'running'>, { title: string; text: string }> = {
   creating: {
@@ -70,14 +73,14 @@ export default function Computer({ id }: { id: string }) {
 
 function Shown({ computer }: { computer: ComputerObject }) {
   const { id, status } = computer;
+  const isRunning = status === 'running';
   return (
     <Stack>
       <State computer={computer} />
-      {status === 'running' ? (
-        <Parts id={id} />
-      ) : (
-        <Empty title={UNUSABLE[status].title}>{UNUSABLE[status].text}</Empty>
-      )}
+      {!isRunning && <Empty title={UNUSABLE[status].title}>{UNUSABLE[status].text}</Empty>}
+      <div hidden={!isRunning}>
+        <Parts id={id} isRunning={isRunning} />
+      </div>
     </Stack>
   );
 }
@@ -142,7 +145,7 @@ function State({ computer }: { computer: ComputerObject }) {
   );
 }
 
-function Parts({ id }: TabProps) {
+function Parts({ id, isRunning }: TabProps & { readonly isRunning: boolean }) {
   const [tab, setTab] = useState('Terminal');
   const [opened, setOpened] = useState<readonly string[]>(['Terminal']);
   const choose = (name: string) => {
@@ -167,9 +170,9 @@ function Parts({ id }: TabProps) {
       </Tabs.List>
       {Object.entries(TABS).map(([name, Part]) => (
         <Tabs.Panel key={name} value={name}>
-          {opened.includes(name) && (
+          {opened.includes(name) && (isRunning || name === KEPT) && (
             <Suspense fallback={<Loading />}>
-              <Part id={id} shown={tab === name} />
+              <Part id={id} shown={isRunning && tab === name} />
             </Suspense>
           )}
         </Tabs.Panel>

@@ -33,7 +33,15 @@ test.each([
   [embeddingsRequest, embed([]), 'input', 'must have 1 to 2048 elements, and has 0'],
   [embeddingsRequest, embed(['a', '']), 'input.1', 'expected string to have >=1 characters'],
   [embeddingsRequest, embed([[1], [-1]]), 'input.1.0', 'expected number to be >=0'],
-  [embeddingsRequest, embed(5), 'input', 'Invalid input'],
+  [embeddingsRequest, embed(5), 'input', 'expected string or array, received number'],
+  [embeddingsRequest, { model: 'local/embed' }, 'input', 'expected string or array, received undefined'],
+  [embeddingsRequest, embed([1.5]), 'input.0', 'expected string or int or array, received number'],
+  [
+    chatCompletionRequest,
+    saying(5),
+    'messages.0.content',
+    'expected string or array or null, received number',
+  ],
   [toolRequest, { choice: 'all' }, 'choice', 'expected one of "none"|"auto"'],
   [toolRequest, { choice: { type: 'function' } }, 'choice.name', 'expected string'],
 ])(

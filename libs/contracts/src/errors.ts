@@ -408,16 +408,29 @@ export function toErrorBody(error: ServiceError, requestId: string): ErrorBody {
   };
 }
 
-/** Of a union, the issue of the option that has the value's type; its own is only "Invalid input". */
+/** Of a union, the issue of the option that has the value's type, or one that names the types of all options. */
 function closestIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code !== 'invalid_union') return issue;
   const ofOptions = issue.errors.flatMap(([first]) => (first ? [closestIssue(first)] : []));
   const isWithin = ofOptions.some(({ path }) => path.length > 0);
   const isOtherType = (code: string) => code === 'invalid_type' || (code === 'invalid_value' && isWithin);
   const ofItsType = ofOptions.filter(({ code, path }) => path.length > 0 || !isOtherType(code));
-  const inner = ofItsType.find(({ code }) => code !== 'invalid_type') ?? ofItsType[0];
-  const isClear = inner && (inner.code !== 'invalid_type' || ofItsType.length === 1);
-  return isClear ? { ...inner, path: [...issue.path, ...inner.path] } : issue;
+  const inner =
+    ofItsType.find(({ code }) => code !== 'invalid_type') ??
+    anyOfTheTypes(ofItsType) ??
+    anyOfTheTypes(ofOptions);
+  return inner ? { ...inner, path: [...issue.path, ...inner.path] } : issue;
+}
+
+/** The issue of a value that has none of several types, from one issue for each type. */
+function anyOfTheTypes([first, ...others]: z.core.$ZodIssue[]): z.core.$ZodIssue | undefined {
+  if (first?.code !== 'invalid_type') return undefined;
+  const types = new Set<string>([first.expected]);
+  for (const other of others)
+    if (other.code === 'invalid_type' && other.path.join('.') === first.path.join('.'))
+      types.add(other.expected);
+  const expected = [...types].join(' or ');
+  return { ...first, message: first.message.replace(`expected ${first.expected}`, `expected ${expected}`) };
 }
 
 /** Turns the first issue of a failed parse into a coded error that names the field. */

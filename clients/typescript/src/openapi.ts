@@ -2198,15 +2198,17 @@ export interface components {
         ContentBlock: ({
             /** @constant */
             type: "text";
-            /** @description Empty: deltas follow */
+            /** @description The text; in a stream, deltas follow */
             text: string;
         } & {
             [key: string]: unknown;
         }) | ({
             /** @constant */
             type: "thinking";
-            /** @description Empty: deltas follow */
+            /** @description The thoughts; in a stream, deltas follow */
             thinking: string;
+            /** @description Return it unchanged with the thoughts */
+            signature?: string;
         } & {
             [key: string]: unknown;
         }) | ({
@@ -2223,7 +2225,7 @@ export interface components {
             id: string;
             /** @description Name of the tool */
             name: string;
-            /** @description Empty: deltas follow */
+            /** @description Input of the tool; in a stream, deltas follow */
             input: {
                 [key: string]: unknown;
             };
@@ -4257,12 +4259,7 @@ export interface components {
                 /** @description The model that answered */
                 model: string;
                 /** @description What the model says */
-                content: ({
-                    /** @description text, tool_use, thinking or redacted_thinking */
-                    type: string;
-                } & {
-                    [key: string]: unknown;
-                })[];
+                content: components["schemas"]["ContentBlock"][];
                 /** @description end_turn, max_tokens, stop_sequence, tool_use or refusal */
                 stop_reason: string | null;
                 /** @description The stop sequence that ended the answer */
@@ -4310,12 +4307,7 @@ export interface components {
             /** @description The model that answered */
             model: string;
             /** @description What the model says */
-            content: ({
-                /** @description text, tool_use, thinking or redacted_thinking */
-                type: string;
-            } & {
-                [key: string]: unknown;
-            })[];
+            content: components["schemas"]["ContentBlock"][];
             /** @description end_turn, max_tokens, stop_sequence, tool_use or refusal */
             stop_reason: string | null;
             /** @description The stop sequence that ended the answer */
@@ -5210,6 +5202,23 @@ export interface components {
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
         };
+        OutputPart: {
+            /** @description output_text, refusal, summary_text or reasoning_text */
+            type: string;
+            /** @description The text; of a refusal: absent */
+            text?: string;
+            /** @description Of a refusal: why the model refuses */
+            refusal?: string;
+            /** @description Of output_text: its sources */
+            annotations?: ({
+                /** @description Such as url_citation */
+                type: string;
+            } & {
+                [key: string]: unknown;
+            })[];
+        } & {
+            [key: string]: unknown;
+        };
         OwnKey: {
             /** @description Id of the key; it is not secret */
             id: string;
@@ -5505,6 +5514,26 @@ export interface components {
                     type: string;
                     /** @description The id of the item */
                     id: string;
+                    /** @description in_progress, completed or incomplete; reasoning may have none */
+                    status?: string | null;
+                    /** @description Of a message: assistant */
+                    role?: string;
+                    /** @description Of a message: what the model says; of reasoning: its text, where shown */
+                    content?: components["schemas"]["OutputPart"][] | null;
+                    /** @description Of reasoning: its summary */
+                    summary?: components["schemas"]["OutputPart"][];
+                    /** @description Of reasoning: return it unchanged */
+                    encrypted_content?: string | null;
+                    /** @description Of a call: its id, for the output that you send */
+                    call_id?: string | null;
+                    /** @description Of a call: the function or the custom tool */
+                    name?: string;
+                    /** @description Of a call: the namespace of the function, where it has one */
+                    namespace?: string;
+                    /** @description Of a function call: its arguments, as JSON */
+                    arguments?: string;
+                    /** @description Of a call of a custom tool: its input */
+                    input?: string;
                 } & {
                     [key: string]: unknown;
                 })[];
@@ -5563,12 +5592,7 @@ export interface components {
             /** @description Which part of the content */
             content_index: number;
             /** @description The part; whole when done */
-            part: {
-                /** @description output_text, refusal or summary_text */
-                type: string;
-            } & {
-                [key: string]: unknown;
-            };
+            part: components["schemas"]["OutputPart"];
         } & {
             [key: string]: unknown;
         };
@@ -5634,6 +5658,26 @@ export interface components {
                 type: string;
                 /** @description The id of the item */
                 id: string;
+                /** @description in_progress, completed or incomplete; reasoning may have none */
+                status?: string | null;
+                /** @description Of a message: assistant */
+                role?: string;
+                /** @description Of a message: what the model says; of reasoning: its text, where shown */
+                content?: components["schemas"]["OutputPart"][] | null;
+                /** @description Of reasoning: its summary */
+                summary?: components["schemas"]["OutputPart"][];
+                /** @description Of reasoning: return it unchanged */
+                encrypted_content?: string | null;
+                /** @description Of a call: its id, for the output that you send */
+                call_id?: string | null;
+                /** @description Of a call: the function or the custom tool */
+                name?: string;
+                /** @description Of a call: the namespace of the function, where it has one */
+                namespace?: string;
+                /** @description Of a function call: its arguments, as JSON */
+                arguments?: string;
+                /** @description Of a call of a custom tool: its input */
+                input?: string;
             } & {
                 [key: string]: unknown;
             };
@@ -5700,12 +5744,7 @@ export interface components {
             /** @description Which part of the summary */
             summary_index: number;
             /** @description The part; whole when done */
-            part: {
-                /** @description output_text, refusal or summary_text */
-                type: string;
-            } & {
-                [key: string]: unknown;
-            };
+            part: components["schemas"]["OutputPart"];
         } & {
             [key: string]: unknown;
         };
@@ -5904,6 +5943,26 @@ export interface components {
                 type: string;
                 /** @description The id of the item */
                 id: string;
+                /** @description in_progress, completed or incomplete; reasoning may have none */
+                status?: string | null;
+                /** @description Of a message: assistant */
+                role?: string;
+                /** @description Of a message: what the model says; of reasoning: its text, where shown */
+                content?: components["schemas"]["OutputPart"][] | null;
+                /** @description Of reasoning: its summary */
+                summary?: components["schemas"]["OutputPart"][];
+                /** @description Of reasoning: return it unchanged */
+                encrypted_content?: string | null;
+                /** @description Of a call: its id, for the output that you send */
+                call_id?: string | null;
+                /** @description Of a call: the function or the custom tool */
+                name?: string;
+                /** @description Of a call: the namespace of the function, where it has one */
+                namespace?: string;
+                /** @description Of a function call: its arguments, as JSON */
+                arguments?: string;
+                /** @description Of a call of a custom tool: its input */
+                input?: string;
             } & {
                 [key: string]: unknown;
             })[];

@@ -1,7 +1,7 @@
 // The events of a streamed message. Anthropic's own events pass through, and may have further members.
 import { z } from 'zod';
 import { anthropicErrorBody } from './error-shapes.ts';
-import { messagesAnswer } from './messages.ts';
+import { contentBlock, messagesAnswer } from './messages.ts';
 
 const { usage, stop_reason, stop_sequence } = messagesAnswer.shape;
 const index = z.int().describe('Which block of the content');
@@ -12,18 +12,6 @@ export const messageStartEvent = z.looseObject({
     .extend({ usage: usage.partial().describe('The counts so far') })
     .describe('The message so far, without content'),
 });
-
-export const contentBlock = z.discriminatedUnion('type', [
-  z.looseObject({ type: z.literal('text'), text: z.string().describe('Empty: deltas follow') }),
-  z.looseObject({ type: z.literal('thinking'), thinking: z.string().describe('Empty: deltas follow') }),
-  z.looseObject({ type: z.literal('redacted_thinking'), data: z.string().describe('Return it unchanged') }),
-  z.looseObject({
-    type: z.literal('tool_use'),
-    id: z.string().describe('Id of the call, for its result'),
-    name: z.string().describe('Name of the tool'),
-    input: z.record(z.string(), z.unknown()).describe('Empty: deltas follow'),
-  }),
-]);
 
 export const contentBlockStartEvent = z.looseObject({
   type: z.literal('content_block_start'),

@@ -281,14 +281,31 @@ const messagesUsage = z.looseObject({
   cost: dollars,
 });
 
+export const contentBlock = z.discriminatedUnion('type', [
+  z.looseObject({
+    type: z.literal('text'),
+    text: z.string().describe('The text; in a stream, deltas follow'),
+  }),
+  z.looseObject({
+    type: z.literal('thinking'),
+    thinking: z.string().describe('The thoughts; in a stream, deltas follow'),
+    signature: z.string().optional().describe('Return it unchanged with the thoughts'),
+  }),
+  z.looseObject({ type: z.literal('redacted_thinking'), data: z.string().describe('Return it unchanged') }),
+  z.looseObject({
+    type: z.literal('tool_use'),
+    id: z.string().describe('Id of the call, for its result'),
+    name: z.string().describe('Name of the tool'),
+    input: z.record(z.string(), z.unknown()).describe('Input of the tool; in a stream, deltas follow'),
+  }),
+]);
+
 export const messagesAnswer = z.looseObject({
   id: z.string().describe('Id of the answer'),
   type: always('message'),
   role: always('assistant'),
   model: z.string().describe('The model that answered'),
-  content: z
-    .array(z.looseObject({ type: z.string().describe('text, tool_use, thinking or redacted_thinking') }))
-    .describe('What the model says'),
+  content: z.array(contentBlock).describe('What the model says'),
   stop_reason: z.string().nullable().describe('end_turn, max_tokens, stop_sequence, tool_use or refusal'),
   stop_sequence: z.string().nullable().describe('The stop sequence that ended the answer'),
   usage: messagesUsage.describe('What was used, and its cost'),

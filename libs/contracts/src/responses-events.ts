@@ -1,7 +1,7 @@
 // The events of a streamed response. OpenAI's own events pass through, and may have further members.
 import { z } from 'zod';
 import { errorBody } from './errors.ts';
-import { responsesResult } from './responses.ts';
+import { outputPart, responsesResult } from './responses.ts';
 
 const sequence_number = z.int().describe('Its number in the stream');
 const item_id = z.string().describe('The id of the item');
@@ -15,7 +15,6 @@ const inSummary = {
 const inCall = { sequence_number, item_id, output_index };
 const delta = z.string().describe('What is new');
 const text = z.string().describe('The whole text');
-const part = z.looseObject({ type: z.string().describe('output_text, refusal or summary_text') });
 
 export const responseBegunEvent = z.looseObject({
   type: z.enum(['response.created', 'response.in_progress', 'response.failed']),
@@ -42,7 +41,7 @@ export const responseItemEvent = z.looseObject({
 export const responseContentPartEvent = z.looseObject({
   type: z.enum(['response.content_part.added', 'response.content_part.done']),
   ...inContent,
-  part: part.describe('The part; whole when done'),
+  part: outputPart.describe('The part; whole when done'),
 });
 
 export const responseContentDeltaEvent = z.looseObject({
@@ -73,7 +72,7 @@ export const responseAnnotationEvent = z.looseObject({
 export const responseSummaryPartEvent = z.looseObject({
   type: z.enum(['response.reasoning_summary_part.added', 'response.reasoning_summary_part.done']),
   ...inSummary,
-  part: part.describe('The part; whole when done'),
+  part: outputPart.describe('The part; whole when done'),
 });
 
 export const responseSummaryDeltaEvent = z.looseObject({

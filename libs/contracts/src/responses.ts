@@ -158,6 +158,31 @@ const responsesUsage = z.object({
 });
 export type ResponsesUsage = z.infer<typeof responsesUsage>;
 
+export const outputPart = z.looseObject({
+  type: z.string().describe('output_text, refusal, summary_text or reasoning_text'),
+  text: z.string().optional().describe('The text; of a refusal: absent'),
+  refusal: z.string().optional().describe('Of a refusal: why the model refuses'),
+  annotations: z
+    .array(z.looseObject({ type: z.string().describe('Such as url_citation') }))
+    .optional()
+    .describe('Of output_text: its sources'),
+});
+
+const outputItem = z.looseObject({
+  type: z.string().describe('message, function_call, reasoning, or a call of a custom tool'),
+  id: z.string().describe('The id of the item'),
+  status: z.string().nullish().describe('in_progress, completed or incomplete; reasoning may have none'),
+  role: z.string().optional().describe('Of a message: assistant'),
+  content: z.array(outputPart).nullish().describe('Of a message: what the model says; of reasoning: its text, where shown'),
+  summary: z.array(outputPart).optional().describe('Of reasoning: its summary'),
+  encrypted_content: z.string().nullish().describe('Of reasoning: return it unchanged'),
+  call_id: z.string().nullish().describe('Of a call: its id, for the output that you send'),
+  name: z.string().optional().describe('Of a call: the function or the custom tool'),
+  namespace: z.string().optional().describe('Of a call: the namespace of the function, where it has one'),
+  arguments: z.string().optional().describe('Of a function call: its arguments, as JSON'),
+  input: z.string().optional().describe('Of a call of a custom tool: its input'),
+});
+
 export const responsesResult = z.looseObject({
   id: z.string().describe('The maker’s id of the answer, or one made from the request id'),
   object: z.literal('response').describe('Always response'),
@@ -165,14 +190,7 @@ export const responsesResult = z.looseObject({
   status: z.string().describe('completed, or incomplete'),
   model: z.string().describe('The model that answered'),
   store: z.literal(false).describe('Always false: nothing is stored'),
-  output: z
-    .array(
-      z.looseObject({
-        type: z.string().describe('message, function_call, reasoning, or a call of a custom tool'),
-        id: z.string().describe('The id of the item'),
-      }),
-    )
-    .describe('What the model says and calls, in order'),
+  output: z.array(outputItem).describe('What the model says and calls, in order'),
   incomplete_details: z
     .object({ reason: z.string().describe('max_output_tokens or content_filter') })
     .nullable()

@@ -253,6 +253,7 @@ class ContentBlockText(TypedDict):
 class ContentBlockThinking(TypedDict):
     type: Literal['thinking']
     thinking: str
+    signature: NotRequired[str]
 
 
 class ContentBlockRedactedThinking(TypedDict):
@@ -690,10 +691,6 @@ class MessagePingEvent(TypedDict):
     type: Literal['ping']
 
 
-class ContentItem(TypedDict):
-    type: str
-
-
 class Usage4(TypedDict):
     input_tokens: NotRequired[int]
     cache_creation_input_tokens: NotRequired[int]
@@ -707,7 +704,7 @@ class Message1(TypedDict):
     type: Literal['message']
     role: Literal['assistant']
     model: str
-    content: list[ContentItem]
+    content: list[ContentBlockText | ContentBlockThinking | ContentBlockRedactedThinking | ContentBlockToolUse]
     stop_reason: str | None
     stop_sequence: str | None
     usage: Usage4
@@ -735,7 +732,7 @@ class MessagesAnswer(TypedDict):
     type: Literal['message']
     role: Literal['assistant']
     model: str
-    content: list[ContentItem]
+    content: list[ContentBlockText | ContentBlockThinking | ContentBlockRedactedThinking | ContentBlockToolUse]
     stop_reason: str | None
     stop_sequence: str | None
     usage: Usage5
@@ -766,6 +763,17 @@ class MessagesRequest(TypedDict):
 class Modalities(TypedDict):
     input: list[str]
     output: list[str]
+
+
+class Annotation(TypedDict):
+    type: str
+
+
+class OutputPart(TypedDict):
+    type: str
+    text: NotRequired[str]
+    refusal: NotRequired[str]
+    annotations: NotRequired[list[Annotation]]
 
 
 class PricingModel(TypedDict):
@@ -876,6 +884,16 @@ class ResponseArgumentsDoneEvent(TypedDict):
 class OutputItem(TypedDict):
     type: str
     id: str
+    status: NotRequired[str | None]
+    role: NotRequired[str]
+    content: NotRequired[list[OutputPart] | None]
+    summary: NotRequired[list[OutputPart]]
+    encrypted_content: NotRequired[str | None]
+    call_id: NotRequired[str | None]
+    name: NotRequired[str]
+    namespace: NotRequired[str]
+    arguments: NotRequired[str]
+    input: NotRequired[str]
 
 
 class IncompleteDetails(TypedDict):
@@ -923,7 +941,7 @@ class ResponseContentPartEvent(TypedDict):
     item_id: str
     output_index: int
     content_index: int
-    part: ContentItem
+    part: OutputPart
 
 
 class ResponseErrorEvent(TypedDict):
@@ -980,7 +998,7 @@ class ResponseSummaryPartEvent(TypedDict):
     item_id: str
     output_index: int
     summary_index: int
-    part: ContentItem
+    part: OutputPart
 
 
 class ResponseTextDoneEvent(TypedDict):

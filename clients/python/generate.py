@@ -133,7 +133,8 @@ def methods_of(method: str, path: str, operation: Json, document: Json) -> Itera
             answers |= answer.get("content", {})
     events = answers.pop("text/event-stream", None)
     name = re.sub(r"(?<!^)([A-Z])", r"_\1", operation["operationId"]).lower()
-    if "application/json" in answers:
+    may_be_bytes = "application/octet-stream" in answers
+    if "application/json" in answers and not may_be_bytes:
         may_be_text = len(answers) > 1 and not any(
             each["name"] == FORMAT for each in operation["parameters"]
         )

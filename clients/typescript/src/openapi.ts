@@ -6983,6 +6983,35 @@ export interface components {
              */
             deleted: true;
         };
+        WorkspaceEntry: {
+            /** @description Its name in the folder */
+            name: string;
+            /**
+             * @description other: a pipe, a socket, a device
+             * @enum {string}
+             */
+            type: "file" | "folder" | "link" | "other";
+            /** @description Its length */
+            bytes: number;
+            /**
+             * Format: date-time
+             * @description When it was last changed
+             */
+            modified_at: string;
+        };
+        WorkspaceFolder: {
+            /**
+             * @description Always folder
+             * @constant
+             */
+            object: "folder";
+            /** @description Its absolute path in the computer */
+            path: string;
+            /** @description What is in it, by name */
+            entries: components["schemas"]["WorkspaceEntry"][];
+            /** @description Whether it has over 10000 entries, not all listed here */
+            has_more: boolean;
+        };
         WorkspaceWritten: {
             /** @description Its absolute path in the computer */
             path: string;
@@ -8065,7 +8094,14 @@ export interface operations {
                 /** @description In /workspace: absolute or relative. Links are not followed. Default: /workspace itself */
                 path?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The part to send, as 206; several ranges get the whole */
+                Range?: string;
+                /** @description An `ETag`: `Range` applies only if the content still has it */
+                "If-Range"?: string;
+                /** @description An `ETag`: 304 if the content still has it */
+                "If-None-Match"?: string;
+            };
             path: {
                 /** @description Id of the computer */
                 id: string;
@@ -8080,7 +8116,8 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "*/*": unknown;
+                    "application/octet-stream": unknown;
+                    "application/json": components["schemas"]["WorkspaceFolder"];
                 };
             };
             /** @description The part that `Range` requested */
@@ -8089,7 +8126,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "*/*": unknown;
+                    "application/octet-stream": unknown;
                 };
             };
             /** @description Its tag is in `If-None-Match` */
@@ -8116,7 +8153,12 @@ export interface operations {
                 /** @description The file in /workspace: absolute or relative. Folders are created as needed; links are not followed */
                 path: string;
             };
-            header?: never;
+            header?: {
+                /** @description An `ETag`: write only if the file still has it */
+                "If-Match"?: string;
+                /** @description `*`: write only if there is no file */
+                "If-None-Match"?: string;
+            };
             path: {
                 /** @description Id of the computer */
                 id: string;
@@ -8126,6 +8168,7 @@ export interface operations {
         /** @description At most 536870912 bytes */
         requestBody?: {
             content: {
+                "application/octet-stream": string;
                 "*/*": string;
             };
         };
@@ -9589,7 +9632,14 @@ export interface operations {
     getFileContent: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The part to send, as 206; several ranges get the whole */
+                Range?: string;
+                /** @description An `ETag`: `Range` applies only if the content still has it */
+                "If-Range"?: string;
+                /** @description An `ETag`: 304 if the content still has it */
+                "If-None-Match"?: string;
+            };
             path: {
                 /** @description Id of the file */
                 id: string;
@@ -10393,7 +10443,10 @@ export interface operations {
                 /** @description Part of the signed URL. Send it unchanged. */
                 token?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The part to send, as 206; several ranges get the whole */
+                Range?: string;
+            };
             path: {
                 /** @description Id of the video job */
                 id: string;

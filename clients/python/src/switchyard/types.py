@@ -1428,6 +1428,20 @@ class WorkspaceDeleted(TypedDict):
     deleted: Literal[True]
 
 
+class WorkspaceEntry(TypedDict):
+    name: str
+    type: Literal['file', 'folder', 'link', 'other']
+    bytes: int
+    modified_at: str
+
+
+class WorkspaceFolder(TypedDict):
+    object: Literal['folder']
+    path: str
+    entries: list[WorkspaceEntry]
+    has_more: bool
+
+
 class WorkspaceWritten(TypedDict):
     path: str
     bytes: int

@@ -40,6 +40,8 @@ export interface RouteDescription {
     streamEvent?: z.ZodType;
     /** Media types of text answers that the request may ask for. */
     asText?: readonly string[];
+    /** Answered as JSON instead of bytes when the path is a folder. */
+    folder?: z.ZodType;
     /** Supports `Range` with 206. */
     inParts?: true;
     /** Supports `If-None-Match` with 304. */

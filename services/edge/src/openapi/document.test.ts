@@ -27,7 +27,7 @@ interface Operation {
   operationId: string;
   summary: string;
   description: string;
-  parameters: { name: string; description?: string; schema: Schema }[];
+  parameters: { name: string; in: string; description?: string; schema: Schema }[];
   requestBody?: { content: Record<string, Media> };
   responses: Record<string, Answer>;
   security: object[];
@@ -186,6 +186,20 @@ describe('the OpenAPI document', () => {
       }),
     );
     expect(untyped).toEqual([]);
+  });
+
+  test('names the headers of files, and the shape of a folder', () => {
+    const headersOf = (name: string) =>
+      operation(name).parameters.flatMap((one) => (one.in === 'header' ? [one.name] : []));
+    const read = 'GET /v1/computers/{id}/files';
+    for (const name of [read, 'GET /v1/files/{id}/content'])
+      expect(headersOf(name), name).toEqual(['Range', 'If-Range', 'If-None-Match']);
+    expect(headersOf('PUT /v1/computers/{id}/files')).toEqual(['If-Match', 'If-None-Match']);
+    expect(operation(read).responses[206]?.headers).toMatchObject({ ETag: {}, 'Content-Range': {} });
+    expect(operation(read).responses[200]?.content).toMatchObject({
+      'application/octet-stream': {},
+      'application/json': { schema: { $ref: '#/components/schemas/WorkspaceFolder' } },
+    });
   });
 
   test('has names that generators can use', () => {

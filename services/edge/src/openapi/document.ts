@@ -12,9 +12,10 @@ import type { z } from 'zod';
 import { JSON_DEPTH_MAX, JSON_NODES_MAX, JSON_VALUES_MAX } from '../http/json-bounds.ts';
 import { SMALL_BODY_BYTES_MAX } from '../http/limits.ts';
 import { permissionsOf, type RouteDescription, takesIdempotencyKey } from '../http/route.ts';
-import { CALLER_HEADERS } from './request-headers.ts';
+import { CALLER_HEADERS, PRECONDITION_HEADERS, RANGE_HEADERS, TAG_HEADERS } from './request-headers.ts';
 import {
   costHeader,
+  ETAG_HEADER,
   errorHeaders,
   LIMIT_HEADERS,
   REPLAYED_HEADER_DESCRIPTION,
@@ -91,6 +92,7 @@ function operation(route: RouteDescription, schemas: Schemas): Record<string, un
       ...parametersOf(request?.query, 'query', schemas),
       ...(takesIdempotencyKey(route) ? [idempotencyKeyParameter(route, schemas)] : []),
       ...callerHeadersOf(route),
+      ...contentHeadersOf(route),
     ],
     ...(request?.body || request?.form || request?.bytes ? { requestBody: requestBody(route, schemas) } : {}),
     responses: {
@@ -109,7 +111,18 @@ function callerHeadersOf({ charges, takesTags }: RouteDescription) {
   return takesTags ? CALLER_HEADERS.filter(({ name }) => name === TAGS_HEADER) : [];
 }
 
-const NOT_MODIFIED = { description: 'Its tag is in `If-None-Match`', headers: REQUEST_ID_HEADER };
+function contentHeadersOf({ response, errors = [] }: RouteDescription) {
+  return [
+    ...(response.inParts ? RANGE_HEADERS : []),
+    ...(response.tagged ? TAG_HEADERS : []),
+    ...(errors.includes('precondition_failed') ? PRECONDITION_HEADERS : []),
+  ];
+}
+
+const NOT_MODIFIED = {
+  description: 'Its tag is in `If-None-Match`',
+  headers: { ...REQUEST_ID_HEADER, ...ETAG_HEADER },
+};
 
 /** All errors that the route can answer: its own, and those of the guard and of reading a body. */
 function codesOf(route: RouteDescription, schemas: Schemas): readonly ErrorCode[] {
@@ -134,6 +147,8 @@ function isStrict(schema: z.ZodType | undefined, schemas: Schemas): boolean {
   return schema !== undefined && schemas.inline(schema, 'input').additionalProperties === false;
 }
 
+const BYTES = { schema: { type: 'string', format: 'binary' } };
+
 function requestBody({ request, bodyBytesMax = SMALL_BODY_BYTES_MAX }: RouteDescription, schemas: Schemas) {
   const { body, form, bytes } = request ?? {};
   return {
@@ -143,7 +158,7 @@ function requestBody({ request, bodyBytesMax = SMALL_BODY_BYTES_MAX }: RouteDesc
     content: {
       ...(body ? { 'application/json': { schema: schemas.of(body, 'input') } } : {}),
       ...(form ? { 'multipart/form-data': { schema: schemas.of(form, 'input') } } : {}),
-      ...(bytes ? { '*/*': { schema: { type: 'string', format: 'binary' } } } : {}),
+      ...(bytes ? { 'application/octet-stream': BYTES, '*/*': BYTES } : {}),
     },
   };
 }
@@ -161,7 +176,7 @@ function idempotencyKeyParameter({ response }: RouteDescription, schemas: Schema
 }
 
 function success(route: RouteDescription, schemas: Schemas) {
-  const { description, body, contentType = 'application/json' } = route.response;
+  const { description, body, contentType = 'application/json', folder, tagged } = route.response;
   const { alsoStreams = false, streamStatus, asText = [] } = route.response;
   return {
     description,
@@ -170,9 +185,12 @@ function success(route: RouteDescription, schemas: Schemas) {
       ...(route.charges === 'in_answer' ? costHeader(!alsoStreams) : {}),
       ...(takesIdempotencyKey(route) ? REPLAYED_HEADER_DESCRIPTION : {}),
       ...(route.permission === 'public' ? {} : LIMIT_HEADERS),
+      // A folder has no tag.
+      ...(tagged && !folder ? ETAG_HEADER : {}),
     },
     content: {
       [contentType]: body ? { schema: schemas.of(body, 'output') } : {},
+      ...(folder ? { 'application/json': { schema: schemas.of(folder, 'output') } } : {}),
       ...Object.fromEntries(asText.map((type) => [type, { schema: { type: 'string' } }])),
       ...(alsoStreams && streamStatus === undefined ? eventStream(route, schemas) : {}),
     },
@@ -209,7 +227,8 @@ function opaqueAnswer({ response: { status, description } }: RouteDescription) {
 
 function part(route: RouteDescription, schemas: Schemas) {
   const range = { schema: { type: 'string' }, description: 'bytes <first>-<last>/<all>' };
-  const { headers, ...rest } = success(route, schemas);
+  const { folder: _, ...response } = route.response; // only a file has parts
+  const { headers, ...rest } = success({ ...route, response }, schemas);
   return {
     ...rest,
     description: 'The part that `Range` requested',

@@ -1,4 +1,4 @@
-// Request headers of the routes that begin charged work, as the OpenAPI document describes them.
+// Request headers of routes, as the OpenAPI document describes them. Names are written as in docs; HTTP ignores case.
 import {
   CLIENT_REQUEST_ID_HEADER,
   CLIENT_REQUEST_ID_LENGTH_MAX,
@@ -12,6 +12,7 @@ const header = (name: string, description: string, schema: Record<string, unknow
   schema: { type: 'string', ...schema },
 });
 
+/** Of the routes that begin charged work. */
 export const CALLER_HEADERS = [
   header(
     TAGS_HEADER,
@@ -25,4 +26,21 @@ export const CALLER_HEADERS = [
     TRACEPARENT_HEADER,
     'The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it',
   ),
+];
+
+/** Of content that is sent in parts. */
+export const RANGE_HEADERS = [
+  header('Range', 'The part to send, as 206; several ranges get the whole', { examples: ['bytes=0-1023'] }),
+];
+
+/** Of content with an `ETag`. */
+export const TAG_HEADERS = [
+  header('If-Range', 'An `ETag`: `Range` applies only if the content still has it'),
+  header('If-None-Match', 'An `ETag`: 304 if the content still has it'),
+];
+
+/** Of a write that may be refused with `precondition_failed`. */
+export const PRECONDITION_HEADERS = [
+  header('If-Match', 'An `ETag`: write only if the file still has it'),
+  header('If-None-Match', '`*`: write only if there is no file', { examples: ['*'] }),
 ];

@@ -16,6 +16,11 @@ export const REQUEST_ID_HEADER: Record<string, HeaderDescription> = {
   },
 };
 
+/** On content that has a tag. */
+export const ETAG_HEADER: Record<string, HeaderDescription> = {
+  ETag: { description: 'Changes with the content', required: true, schema: { type: 'string' } },
+};
+
 /** On a repeated answer under an Idempotency-Key; its other headers are those of the first answer. */
 export const REPLAYED_HEADER_DESCRIPTION: Record<string, HeaderDescription> = {
   'Idempotent-Replayed': {

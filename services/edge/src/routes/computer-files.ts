@@ -8,6 +8,7 @@ import {
   type WorkspaceWritten,
   workspaceDeleted,
   workspaceDeleteQuery,
+  workspaceFolder,
   workspaceQuery,
   workspaceWriteQuery,
   workspaceWritten,
@@ -50,7 +51,7 @@ export function computerFileRoutes(deps: ComputerFileRoutesDeps): Route[] {
           'A file is sent as it is, always as an attachment; with `Range` the requested part, as 206; with `If-None-Match` and its `ETag` 304. A folder is JSON: its entries with name, type, length and time of change. The computer must be running, and counts as busy meanwhile.',
         request: { params: computerParams, query: workspaceQuery },
         computerParam: 'id',
-        response: CONTENT_RESPONSE,
+        response: { ...CONTENT_RESPONSE, contentType: 'application/octet-stream', folder: workspaceFolder },
         errors: [...RUNNING_COMPUTER_ERRORS, 'path_not_found', 'range_not_satisfiable'],
       },
       (request, reply, apiKey) => {

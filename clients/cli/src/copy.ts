@@ -23,7 +23,7 @@ export async function copy(
     const path = isFolderPath(target.path) ? posix.join(target.path, basename(source.path)) : target.path;
     const { files } = await computers.get(target.id);
     await using file = await open(source.path);
-    if ((await file.stat()).isDirectory()) throw new Error(`${source.path} is a folder: cp copies one file.`);
+    if ((await file.stat()).isDirectory()) throw folderError(source.path);
     const content = Readable.toWeb(file.createReadStream()) as ReadableStream<Uint8Array>;
     const written = await files.write(path, content);
     return { from, to: `${target.id}:${written.path}` };
@@ -32,13 +32,19 @@ export async function copy(
     const isFolder = (await stat(target.path).catch(() => null))?.isDirectory() ?? false;
     const path = isFolder ? join(target.path, posix.basename(source.path)) : target.path;
     const { files } = await computers.get(source.id);
-    await pipeline(
-      Readable.fromWeb(await files.read(source.path, { format: 'stream' })),
-      createWriteStream(path),
-    );
+    const content = await files
+      .read(source.path, { format: 'stream' })
+      .catch((error: NodeJS.ErrnoException) => {
+        throw error.code === 'EISDIR' ? folderError(source.path) : error;
+      });
+    await pipeline(Readable.fromWeb(content), createWriteStream(path));
     return { from, to: path };
   }
   throw new Error('One of the two places must be in a computer: <id>:<path>.');
+}
+
+function folderError(path: string): Error {
+  return new Error(`${path} is a folder: cp copies one file.`);
 }
 
 function placeOf(text: string): Place {

@@ -26,6 +26,7 @@ const ANSWERS: Record<string, [status: number, body: string]> = {
       { type: 'exit', exit_code: 0, duration_ms: 1 },
     ),
   ],
+  'GET /v1/computers/cmp_1/files?path=data': [200, '{"object":"folder","entries":[],"has_more":false}'],
   'GET /v1/computers': [200, JSON.stringify({ data: [HOSTILE] })],
   'POST /v1/computers': [201, JSON.stringify({ ...COMPUTER, id: 'cmp_2' })],
   'DELETE /v1/computers/cmp_1': [200, JSON.stringify({ id: 'cmp_1', object: 'computer', deleted: true })],
@@ -73,6 +74,8 @@ beforeAll(async () => {
         answer.end(JSON.stringify({ choices: [{ message: { content: 'heard' } }] }));
       } else if (last === 'endless') {
         answer.write(streamOf({ choices: [{ delta: { content: 'begun' } }] }));
+      } else if (last === 'cut') {
+        answer.end(streamOf({ choices: [{ delta: { content: 'begun' } }] }, TOO_MANY));
       } else answer.end(streamOf({ choices: [{ delta: DELTAS[last] ?? { content: 'heard' } }] }));
       return;
     }
@@ -146,6 +149,10 @@ test('a copy of what is no file names the path', async () => {
   expect(await copy('/tmp/none')).toEqual({ code: 1, stdout: '', stderr: missing });
   const folder = '/tmp is a folder: cp copies one file.\n';
   expect(await copy('/tmp')).toEqual({ code: 1, stdout: '', stderr: folder });
+  expect(await run('switchyard computers cp cmp_1:data /tmp/none')).toEqual({
+    ...{ code: 1, stdout: '' },
+    stderr: 'data is a folder: cp copies one file.\n',
+  });
 });
 
 test('what is no file cannot be stored, and is named', async () => {
@@ -390,6 +397,15 @@ async function typeInto(
 
 test('chat prints the words of a refusal', async () => {
   expect(await run('switchyard chat refuse')).toEqual({ code: 0, stdout: 'I will not.\n', stderr: '' });
+});
+
+test('the error of a cut answer has a line of its own', async () => {
+  const error = 'rate_limited: Too many requests.\n';
+  expect(await run('switchyard chat cut')).toEqual({ code: 1, stdout: 'begun\n', stderr: error });
+});
+
+test('--version prints the version', async () => {
+  expect((await run('switchyard --version')).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
 test('an answer cannot command the terminal that shows it', async () => {

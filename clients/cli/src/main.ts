@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // `switchyard`: the command line of the API.
 import { Command } from 'commander';
+import packageJson from '../package.json' with { type: 'json' };
 import { addCompletionCommand } from './completion-command.ts';
 import { addComputerCommands } from './computer-commands.ts';
 import { addFileCommands } from './file-commands.ts';
@@ -21,6 +22,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 const program = new Command('switchyard')
   .description('AI models and computers, under one key and one bill')
+  .version(packageJson.version)
   .enablePositionalOptions()
   .showHelpAfterError('(add --help for the options)');
 

@@ -109,15 +109,20 @@ async function streamAnswer(
   const stream = await dataOf(sy.api.POST('/v1/chat/completions', { body, parseAs: 'stream', signal }));
   let answer = '';
   let cost: number | undefined;
-  for await (const { data } of serverEvents(stream)) {
-    if (data === '[DONE]') break;
-    const chunk = JSON.parse(data) as Chunk;
-    if (chunk.error) throw new SwitchyardError(chunk.error);
-    const { content, refusal } = chunk.choices?.[0]?.delta ?? {};
-    const written = content || refusal || '';
-    printText(written);
-    answer += written;
-    cost = chunk.usage?.cost ?? cost;
+  try {
+    for await (const { data } of serverEvents(stream)) {
+      if (data === '[DONE]') break;
+      const chunk = JSON.parse(data) as Chunk;
+      if (chunk.error) throw new SwitchyardError(chunk.error);
+      const { content, refusal } = chunk.choices?.[0]?.delta ?? {};
+      const written = content || refusal || '';
+      printText(written);
+      answer += written;
+      cost = chunk.usage?.cost ?? cost;
+    }
+  } catch (error) {
+    if (answer !== '' && !signal?.aborted) process.stdout.write('\n'); // ends the line before the error
+    throw error;
   }
   process.stdout.write('\n');
   if (cost !== undefined && process.stderr.isTTY) process.stderr.write(`(${dollars(cost)})\n`);

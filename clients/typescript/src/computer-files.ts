@@ -41,7 +41,7 @@ export class ComputerFiles {
     const response = await this.#get(path);
     if (isFolder(response)) {
       await response.body?.cancel();
-      throw new Error(`${path} is a folder. Use files.list.`);
+      throw Object.assign(new Error(`${path} is a folder. Use files.list.`), { code: 'EISDIR' });
     }
     if (format === 'stream') return response.body;
     const bytes = await response.arrayBuffer();

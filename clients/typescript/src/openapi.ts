@@ -448,7 +448,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop a running computer; files are kept, billing stops
+         * Stop a running computer; /workspace is kept, billing stops
          * @description Needs the permission `computers:write`.
          */
         post: operations["stopComputer"];

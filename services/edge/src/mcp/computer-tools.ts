@@ -62,7 +62,10 @@ const LIFE: readonly Tool[] = [
     run: async (_input, api) => ({ result: await api.json('GET', '/v1/computers') }),
   }),
   lifeTool('start', 'Start a stopped computer; its minutes are charged.'),
-  lifeTool('stop', 'Stop a computer; it is no longer charged, and /workspace is kept.'),
+  lifeTool(
+    'stop',
+    'Stop a computer; it is no longer charged. /workspace is kept; other files and installed packages are not.',
+  ),
   tool({
     ...write,
     name: 'delete_computer',

@@ -66,7 +66,7 @@ export function computerRoutes(deps: ComputerRoutesDeps): Route[] {
     lifecycleRoute(
       deps,
       'stop',
-      'Stop a running computer; files are kept, billing stops',
+      'Stop a running computer; /workspace is kept, billing stops',
       'The computer, stopped',
     ),
     uploadRoute(deps),

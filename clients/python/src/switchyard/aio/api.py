@@ -128,7 +128,7 @@ class AsyncApi:
         return await self._http.json("POST", f"/v1/computers/{quote(id, safe='')}/start", idempotency_key=idempotency_key)
 
     async def stop_computer(self, id: str, *, idempotency_key: str | None = None) -> types.Computer:
-        """Stop a running computer; files are kept, billing stops."""
+        """Stop a running computer; /workspace is kept, billing stops."""
         return await self._http.json("POST", f"/v1/computers/{quote(id, safe='')}/stop", idempotency_key=idempotency_key)
 
     async def upload_to_computer(self, id: str, body: types.UploadRequest, *, idempotency_key: str | None = None) -> types.UploadResult:

@@ -1742,6 +1742,17 @@ export interface components {
         };
         /** @enum {string} */
         BillingMode: "postpaid" | "prepaid";
+        BooleanAnswer: {
+            /**
+             * @description The answer to a boolean question
+             * @constant
+             */
+            type: "boolean";
+            /** @description P(true) */
+            probability: number;
+        } & {
+            [key: string]: unknown;
+        };
         ChatCompletion: {
             /** @description The maker’s id of the answer */
             id: string;
@@ -1940,6 +1951,23 @@ export interface components {
             total_tokens: number;
             /** @description US dollars, at most 9 decimals */
             cost: number;
+        } & {
+            [key: string]: unknown;
+        };
+        ChoiceAnswer: {
+            /**
+             * @description The answer to a choice question
+             * @constant
+             */
+            type: "choice";
+            /** @description The option chosen */
+            choice: string;
+            /** @description Probability of the answer given */
+            probability: number;
+            /** @description Of every option or level; they add up to 1 */
+            probabilities?: {
+                [key: string]: number;
+            };
         } & {
             [key: string]: unknown;
         };
@@ -2195,43 +2223,7 @@ export interface components {
         };
         /** @enum {string} */
         ComputerStatus: "creating" | "running" | "stopped" | "unreachable" | "error";
-        ContentBlock: ({
-            /** @constant */
-            type: "text";
-            /** @description The text; in a stream, deltas follow */
-            text: string;
-        } & {
-            [key: string]: unknown;
-        }) | ({
-            /** @constant */
-            type: "thinking";
-            /** @description The thoughts; in a stream, deltas follow */
-            thinking: string;
-            /** @description Return it unchanged with the thoughts */
-            signature?: string;
-        } & {
-            [key: string]: unknown;
-        }) | ({
-            /** @constant */
-            type: "redacted_thinking";
-            /** @description Return it unchanged */
-            data: string;
-        } & {
-            [key: string]: unknown;
-        }) | ({
-            /** @constant */
-            type: "tool_use";
-            /** @description Id of the call, for its result */
-            id: string;
-            /** @description Name of the tool */
-            name: string;
-            /** @description Input of the tool; in a stream, deltas follow */
-            input: {
-                [key: string]: unknown;
-            };
-        } & {
-            [key: string]: unknown;
-        });
+        ContentBlock: components["schemas"]["TextContent"] | components["schemas"]["ThinkingContent"] | components["schemas"]["RedactedThinkingContent"] | components["schemas"]["ToolUseContent"];
         ContentBlockDeltaEvent: {
             /** @constant */
             type: "content_block_delta";
@@ -2260,35 +2252,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        ContentDelta: ({
-            /** @constant */
-            type: "text_delta";
-            /** @description More text */
-            text: string;
-        } & {
-            [key: string]: unknown;
-        }) | ({
-            /** @constant */
-            type: "thinking_delta";
-            /** @description More thoughts */
-            thinking: string;
-        } & {
-            [key: string]: unknown;
-        }) | ({
-            /** @constant */
-            type: "signature_delta";
-            /** @description Return it unchanged with the thoughts */
-            signature: string;
-        } & {
-            [key: string]: unknown;
-        }) | ({
-            /** @constant */
-            type: "input_json_delta";
-            /** @description More of the tool’s input, as JSON */
-            partial_json: string;
-        } & {
-            [key: string]: unknown;
-        });
+        ContentDelta: components["schemas"]["TextDelta"] | components["schemas"]["ThinkingDelta"] | components["schemas"]["SignatureDelta"] | components["schemas"]["InputJsonDelta"];
         /**
          * @description The request whose input tokens are counted; nothing is sent to a model
          * @example {
@@ -3208,6 +3172,12 @@ export interface components {
             /** @description What it is for, in your words */
             description?: string | null;
         };
+        CreatedComputerEvent: {
+            /** @constant */
+            type: "computer";
+            /** @description The answer without a stream */
+            computer: components["schemas"]["Computer"];
+        };
         CreatedKey: {
             /** @description Id of the key; it is not secret */
             id: string;
@@ -3279,39 +3249,7 @@ export interface components {
             /** @description Id of that key */
             key_id: string;
         };
-        CreationEvent: {
-            /** @constant */
-            type: "progress";
-            /** @description Id of the computer being created */
-            computer_id: string;
-            /** @description How far it is */
-            progress: components["schemas"]["CreationProgress"];
-        } | {
-            /** @constant */
-            type: "computer";
-            /** @description The answer without a stream */
-            computer: components["schemas"]["Computer"];
-        } | {
-            /** @constant */
-            type: "error";
-            /** @description What went wrong */
-            error: {
-                /** @description The coarse family, as OpenAI’s clients know it */
-                type: string;
-                /** @description For programs; it does not change */
-                code: components["schemas"]["ErrorCode"];
-                /** @description For people; it may change */
-                message: string;
-                /** @description The field at fault, if any */
-                param: string | null;
-                /** @description Names the request in Logs */
-                request_id: string;
-                /** @description Depends on `code` */
-                details?: {
-                    [key: string]: unknown;
-                };
-            };
-        };
+        CreationEvent: components["schemas"]["CreationProgressEvent"] | components["schemas"]["CreatedComputerEvent"] | components["schemas"]["ErrorEvent"];
         CreationProgress: {
             /**
              * @description looking_up: the registry is asked for the image; pulling: layers download; extracting: the rest is unpacked; starting: the image is ready
@@ -3328,6 +3266,14 @@ export interface components {
             layers_done: number;
             /** @description Layers of the image; 0: not known yet, or nothing to pull */
             layers_total: number;
+        };
+        CreationProgressEvent: {
+            /** @constant */
+            type: "progress";
+            /** @description Id of the computer being created */
+            computer_id: string;
+            /** @description How far it is */
+            progress: components["schemas"]["CreationProgress"];
         };
         Credit: {
             /** @description Id of the credit */
@@ -3368,62 +3314,7 @@ export interface components {
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
         };
-        DecisionAnswer: ({
-            /**
-             * @description The answer to a boolean question
-             * @constant
-             */
-            type: "boolean";
-            /** @description P(true) */
-            probability: number;
-        } & {
-            [key: string]: unknown;
-        }) | ({
-            /**
-             * @description The answer to a choice question
-             * @constant
-             */
-            type: "choice";
-            /** @description The option chosen */
-            choice: string;
-            /** @description Probability of the answer given */
-            probability: number;
-            /** @description Of every option or level; they add up to 1 */
-            probabilities?: {
-                [key: string]: number;
-            };
-        } & {
-            [key: string]: unknown;
-        }) | ({
-            /**
-             * @description The answer to a score question
-             * @constant
-             */
-            type: "score";
-            /** @description The expected level, from 0 for the lowest; it may lie between two */
-            score: number;
-            /** @description Probability of the answer given */
-            probability: number;
-            /** @description Of every option or level; they add up to 1 */
-            probabilities?: {
-                [key: string]: number;
-            };
-        } & {
-            [key: string]: unknown;
-        }) | ({
-            /**
-             * @description The model will not answer this one
-             * @constant
-             */
-            type: "refusal";
-            /**
-             * @description Always 0
-             * @constant
-             */
-            probability: 0;
-        } & {
-            [key: string]: unknown;
-        });
+        DecisionAnswer: components["schemas"]["BooleanAnswer"] | components["schemas"]["ChoiceAnswer"] | components["schemas"]["ScoreAnswer"] | components["schemas"]["RefusedAnswer"];
         /**
          * @description Questions about one situation. Further fields go to the maker as they are
          * @example {
@@ -3696,6 +3587,27 @@ export interface components {
         };
         /** @enum {string} */
         ErrorCode: "invalid_json" | "invalid_request" | "invalid_multipart" | "audio_unreadable" | "unknown_field" | "wrong_endpoint" | "upstream_rejected" | "image_unavailable" | "url_not_allowed" | "url_fetch_failed" | "missing_api_key" | "invalid_api_key" | "expired_api_key" | "insufficient_funds" | "budget_exceeded" | "permission_denied" | "org_suspended" | "url_expired" | "url_not_valid" | "csrf_token_invalid" | "model_not_allowed" | "route_not_found" | "org_not_found" | "provider_not_found" | "model_not_found" | "computer_not_found" | "file_not_found" | "exec_not_found" | "path_not_found" | "key_not_found" | "webhook_not_found" | "log_not_found" | "charge_not_found" | "video_not_found" | "method_not_allowed" | "body_timeout" | "computer_not_running" | "computer_busy" | "refund_exceeds_charge" | "video_expired" | "idempotency_in_use" | "idempotency_conflict" | "precondition_failed" | "body_too_large" | "storage_quota_exceeded" | "unsupported_media_type" | "range_not_satisfiable" | "command_timed_out" | "rate_limited" | "computer_limit_reached" | "idempotency_quota_exceeded" | "internal_error" | "upstream_error" | "port_unreachable" | "computer_failed" | "model_unavailable" | "no_capacity" | "overloaded" | "provider_keys_locked" | "service_unavailable" | "upstream_timeout" | "storage_full";
+        ErrorEvent: {
+            /** @constant */
+            type: "error";
+            /** @description What went wrong */
+            error: {
+                /** @description The coarse family, as OpenAI’s clients know it */
+                type: string;
+                /** @description For programs; it does not change */
+                code: components["schemas"]["ErrorCode"];
+                /** @description For people; it may change */
+                message: string;
+                /** @description The field at fault, if any */
+                param: string | null;
+                /** @description Names the request in Logs */
+                request_id: string;
+                /** @description Depends on `code` */
+                details?: {
+                    [key: string]: unknown;
+                };
+            };
+        };
         Exec: {
             /** @description The id of the request that started it (X-Request-Id) */
             id: string;
@@ -3723,22 +3635,8 @@ export interface components {
                 };
             } | null;
         };
-        ExecEvent: {
-            /** @constant */
-            type: "started";
-            /** @description Names the command: GET /v1/computers/{id}/execs/{exec_id} */
-            exec_id: string;
-        } | {
-            /** @constant */
-            type: "output";
-            /** @description Part of its output, standard error included: the bytes of all events make the whole */
-            data: string;
-            /**
-             * @description base64: the bytes are not text
-             * @enum {string}
-             */
-            encoding: "utf-8" | "base64";
-        } | {
+        ExecEvent: components["schemas"]["ExecStartedEvent"] | components["schemas"]["ExecOutputEvent"] | components["schemas"]["ExecExitEvent"] | components["schemas"]["ErrorEvent"];
+        ExecExitEvent: {
             /** @constant */
             type: "exit";
             /** @description 0: it succeeded; 128 and the number of a signal that ended it: 143 also when its computer stops */
@@ -3750,26 +3648,6 @@ export interface components {
              * @constant
              */
             truncated?: true;
-        } | {
-            /** @constant */
-            type: "error";
-            /** @description What went wrong */
-            error: {
-                /** @description The coarse family, as OpenAI’s clients know it */
-                type: string;
-                /** @description For programs; it does not change */
-                code: components["schemas"]["ErrorCode"];
-                /** @description For people; it may change */
-                message: string;
-                /** @description The field at fault, if any */
-                param: string | null;
-                /** @description Names the request in Logs */
-                request_id: string;
-                /** @description Depends on `code` */
-                details?: {
-                    [key: string]: unknown;
-                };
-            };
         };
         ExecList: {
             /**
@@ -3787,6 +3665,17 @@ export interface components {
             has_more: boolean;
             /** @description `last_id` when there are more; null on the last page */
             next_cursor: string | null;
+        };
+        ExecOutputEvent: {
+            /** @constant */
+            type: "output";
+            /** @description Part of its output, standard error included: the bytes of all events make the whole */
+            data: string;
+            /**
+             * @description base64: the bytes are not text
+             * @enum {string}
+             */
+            encoding: "utf-8" | "base64";
         };
         /**
          * @example {
@@ -3839,6 +3728,12 @@ export interface components {
              * @constant
              */
             truncated?: true;
+        };
+        ExecStartedEvent: {
+            /** @constant */
+            type: "started";
+            /** @description Names the command: GET /v1/computers/{id}/execs/{exec_id} */
+            exec_id: string;
         };
         ExecSummary: {
             /** @description The id of the request that started it (X-Request-Id) */
@@ -3986,6 +3881,14 @@ export interface components {
             } & {
                 [key: string]: unknown;
             };
+        } & {
+            [key: string]: unknown;
+        };
+        InputJsonDelta: {
+            /** @constant */
+            type: "input_json_delta";
+            /** @description More of the tool’s input, as JSON */
+            partial_json: string;
         } & {
             [key: string]: unknown;
         };
@@ -5350,6 +5253,14 @@ export interface components {
             /** @description Commands in computers at the same time; null: no limit of its own */
             concurrent_commands: number | null;
         };
+        RedactedThinkingContent: {
+            /** @constant */
+            type: "redacted_thinking";
+            /** @description Return it unchanged */
+            data: string;
+        } & {
+            [key: string]: unknown;
+        };
         Refund: {
             /** @description Id of the refund */
             id: string;
@@ -5377,6 +5288,20 @@ export interface components {
              * @description When it was refunded
              */
             created_at: string;
+        };
+        RefusedAnswer: {
+            /**
+             * @description The model will not answer this one
+             * @constant
+             */
+            type: "refusal";
+            /**
+             * @description Always 0
+             * @constant
+             */
+            probability: 0;
+        } & {
+            [key: string]: unknown;
         };
         /**
          * @description Cohere’s and Jina’s rerank. Further fields go to the maker as they are
@@ -6051,6 +5976,23 @@ export interface components {
              */
             former_until: string;
         };
+        ScoreAnswer: {
+            /**
+             * @description The answer to a score question
+             * @constant
+             */
+            type: "score";
+            /** @description The expected level, from 0 for the lowest; it may lie between two */
+            score: number;
+            /** @description Probability of the answer given */
+            probability: number;
+            /** @description Of every option or level; they add up to 1 */
+            probabilities?: {
+                [key: string]: number;
+            };
+        } & {
+            [key: string]: unknown;
+        };
         Session: {
             /**
              * @description Always session
@@ -6098,6 +6040,14 @@ export interface components {
              * @description Its expiry
              */
             expires_at: string;
+        };
+        SignatureDelta: {
+            /** @constant */
+            type: "signature_delta";
+            /** @description Return it unchanged with the thoughts */
+            signature: string;
+        } & {
+            [key: string]: unknown;
         };
         SigningSecret: {
             /**
@@ -6389,9 +6339,57 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        TextContent: {
+            /** @constant */
+            type: "text";
+            /** @description The text; in a stream, deltas follow */
+            text: string;
+        } & {
+            [key: string]: unknown;
+        };
+        TextDelta: {
+            /** @constant */
+            type: "text_delta";
+            /** @description More text */
+            text: string;
+        } & {
+            [key: string]: unknown;
+        };
+        ThinkingContent: {
+            /** @constant */
+            type: "thinking";
+            /** @description The thoughts; in a stream, deltas follow */
+            thinking: string;
+            /** @description Return it unchanged with the thoughts */
+            signature?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        ThinkingDelta: {
+            /** @constant */
+            type: "thinking_delta";
+            /** @description More thoughts */
+            thinking: string;
+        } & {
+            [key: string]: unknown;
+        };
         TokenCount: {
             /** @description An estimate, for which spending limits hold money */
             input_tokens: number;
+        };
+        ToolUseContent: {
+            /** @constant */
+            type: "tool_use";
+            /** @description Id of the call, for its result */
+            id: string;
+            /** @description Name of the tool */
+            name: string;
+            /** @description Input of the tool; in a stream, deltas follow */
+            input: {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
         };
         /** @description OpenAI’s transcription. A list is a repeated field, or a field with a JSON list */
         TranscriptionFormRequest: ({

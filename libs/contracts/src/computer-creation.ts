@@ -5,21 +5,24 @@
 import { z } from 'zod';
 import { computerObject } from './computers.ts';
 import { creationProgress } from './creation-progress.ts';
-import { errorBody } from './errors.ts';
+import { errorEvent } from './errors.ts';
 import { idOf } from './ids.ts';
+
+export const creationProgressEvent = z.object({
+  type: z.literal('progress'),
+  computer_id: idOf('computer').describe('Id of the computer being created'),
+  progress: creationProgress.describe('How far it is'),
+});
+export const createdComputerEvent = z.object({
+  type: z.literal('computer'),
+  computer: computerObject.describe('The answer without a stream'),
+});
 
 /** Server-sent events of `stream: true`, named by their type. Exactly one `computer` or `error` is sent, last. */
 export const creationEvent = z.discriminatedUnion('type', [
-  z.object({
-    type: z.literal('progress'),
-    computer_id: idOf('computer').describe('Id of the computer being created'),
-    progress: creationProgress.describe('How far it is'),
-  }),
-  z.object({
-    type: z.literal('computer'),
-    computer: computerObject.describe('The answer without a stream'),
-  }),
-  z.object({ type: z.literal('error'), error: errorBody.shape.error }),
+  creationProgressEvent,
+  createdComputerEvent,
+  errorEvent,
 ]);
 export type CreationEvent = z.infer<typeof creationEvent>;
 

@@ -2,7 +2,7 @@
 // without a client, and the heads of requests to a host.
 import { z } from 'zod';
 import { boundedMap } from './bounded.ts';
-import { errorBody, errorCode } from './errors.ts';
+import { errorCode, errorEvent } from './errors.ts';
 import { listOf } from './lists.ts';
 
 export const COMMAND_BYTES_MAX = 65_536;
@@ -83,26 +83,30 @@ export const execResult = z.object({
 });
 export type ExecResult = z.infer<typeof execResult>;
 
+export const execStartedEvent = z.object({
+  type: z.literal('started'),
+  exec_id: z.string().describe('Names the command: GET /v1/computers/{id}/execs/{exec_id}'),
+});
+export const execOutputEvent = z.object({
+  type: z.literal('output'),
+  data: z
+    .string()
+    .describe('Part of its output, standard error included: the bytes of all events make the whole'),
+  encoding: z.enum(['utf-8', 'base64']).describe('base64: the bytes are not text'),
+});
+export const execExitEvent = z.object({
+  type: z.literal('exit'),
+  exit_code: execResult.shape.exit_code,
+  duration_ms: execResult.shape.duration_ms,
+  truncated: execResult.shape.truncated,
+});
+
 /** Server-sent events of `stream: true`, named by their type. Exactly one `exit` or `error` is sent, last. */
 export const execEvent = z.discriminatedUnion('type', [
-  z.object({
-    type: z.literal('started'),
-    exec_id: z.string().describe('Names the command: GET /v1/computers/{id}/execs/{exec_id}'),
-  }),
-  z.object({
-    type: z.literal('output'),
-    data: z
-      .string()
-      .describe('Part of its output, standard error included: the bytes of all events make the whole'),
-    encoding: z.enum(['utf-8', 'base64']).describe('base64: the bytes are not text'),
-  }),
-  z.object({
-    type: z.literal('exit'),
-    exit_code: execResult.shape.exit_code,
-    duration_ms: execResult.shape.duration_ms,
-    truncated: execResult.shape.truncated,
-  }),
-  z.object({ type: z.literal('error'), error: errorBody.shape.error }),
+  execStartedEvent,
+  execOutputEvent,
+  execExitEvent,
+  errorEvent,
 ]);
 export type ExecEvent = z.infer<typeof execEvent>;
 

@@ -61,27 +61,32 @@ const probabilities = z
   .describe('Of every option or level; they add up to 1');
 const likeliest = probability.describe('Probability of the answer given');
 
+export const booleanAnswer = z.looseObject({
+  type: z.literal('boolean').describe('The answer to a boolean question'),
+  probability: probability.describe('P(true)'),
+});
+export const choiceAnswer = z.looseObject({
+  type: z.literal('choice').describe('The answer to a choice question'),
+  choice: z.string().describe('The option chosen'),
+  probability: likeliest,
+  probabilities: probabilities.optional(),
+});
+export const scoreAnswer = z.looseObject({
+  type: z.literal('score').describe('The answer to a score question'),
+  score: z.number().describe('The expected level, from 0 for the lowest; it may lie between two'),
+  probability: likeliest,
+  probabilities: probabilities.optional(),
+});
+export const refusedAnswer = z.looseObject({
+  type: z.literal('refusal').describe('The model will not answer this one'),
+  probability: z.literal(0).describe('Always 0'),
+});
+
 export const decisionAnswer = z.discriminatedUnion('type', [
-  z.looseObject({
-    type: z.literal('boolean').describe('The answer to a boolean question'),
-    probability: probability.describe('P(true)'),
-  }),
-  z.looseObject({
-    type: z.literal('choice').describe('The answer to a choice question'),
-    choice: z.string().describe('The option chosen'),
-    probability: likeliest,
-    probabilities: probabilities.optional(),
-  }),
-  z.looseObject({
-    type: z.literal('score').describe('The answer to a score question'),
-    score: z.number().describe('The expected level, from 0 for the lowest; it may lie between two'),
-    probability: likeliest,
-    probabilities: probabilities.optional(),
-  }),
-  z.looseObject({
-    type: z.literal('refusal').describe('The model will not answer this one'),
-    probability: z.literal(0).describe('Always 0'),
-  }),
+  booleanAnswer,
+  choiceAnswer,
+  scoreAnswer,
+  refusedAnswer,
 ]);
 
 export const decisionsResult = z.looseObject({

@@ -316,6 +316,9 @@ export const errorBody = z.object({
 });
 export type ErrorBody = z.infer<typeof errorBody>;
 
+/** The last event of a stream of a computer that failed. */
+export const errorEvent = z.object({ type: z.literal('error'), error: errorBody.shape.error });
+
 interface ServiceErrorOptions {
   param?: string | undefined;
   details?: Record<string, unknown> | undefined;

@@ -19,17 +19,28 @@ export const contentBlockStartEvent = z.looseObject({
   content_block: contentBlock.describe('The block that begins'),
 });
 
+export const textDelta = z.looseObject({
+  type: z.literal('text_delta'),
+  text: z.string().describe('More text'),
+});
+export const thinkingDelta = z.looseObject({
+  type: z.literal('thinking_delta'),
+  thinking: z.string().describe('More thoughts'),
+});
+export const signatureDelta = z.looseObject({
+  type: z.literal('signature_delta'),
+  signature: z.string().describe('Return it unchanged with the thoughts'),
+});
+export const inputJsonDelta = z.looseObject({
+  type: z.literal('input_json_delta'),
+  partial_json: z.string().describe('More of the tool’s input, as JSON'),
+});
+
 export const contentDelta = z.discriminatedUnion('type', [
-  z.looseObject({ type: z.literal('text_delta'), text: z.string().describe('More text') }),
-  z.looseObject({ type: z.literal('thinking_delta'), thinking: z.string().describe('More thoughts') }),
-  z.looseObject({
-    type: z.literal('signature_delta'),
-    signature: z.string().describe('Return it unchanged with the thoughts'),
-  }),
-  z.looseObject({
-    type: z.literal('input_json_delta'),
-    partial_json: z.string().describe('More of the tool’s input, as JSON'),
-  }),
+  textDelta,
+  thinkingDelta,
+  signatureDelta,
+  inputJsonDelta,
 ]);
 
 export const contentBlockDeltaEvent = z.looseObject({

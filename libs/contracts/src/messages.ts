@@ -281,23 +281,31 @@ const messagesUsage = z.looseObject({
   cost: dollars,
 });
 
+export const textContent = z.looseObject({
+  type: z.literal('text'),
+  text: z.string().describe('The text; in a stream, deltas follow'),
+});
+export const thinkingContent = z.looseObject({
+  type: z.literal('thinking'),
+  thinking: z.string().describe('The thoughts; in a stream, deltas follow'),
+  signature: z.string().optional().describe('Return it unchanged with the thoughts'),
+});
+export const redactedThinkingContent = z.looseObject({
+  type: z.literal('redacted_thinking'),
+  data: z.string().describe('Return it unchanged'),
+});
+export const toolUseContent = z.looseObject({
+  type: z.literal('tool_use'),
+  id: z.string().describe('Id of the call, for its result'),
+  name: z.string().describe('Name of the tool'),
+  input: z.record(z.string(), z.unknown()).describe('Input of the tool; in a stream, deltas follow'),
+});
+
 export const contentBlock = z.discriminatedUnion('type', [
-  z.looseObject({
-    type: z.literal('text'),
-    text: z.string().describe('The text; in a stream, deltas follow'),
-  }),
-  z.looseObject({
-    type: z.literal('thinking'),
-    thinking: z.string().describe('The thoughts; in a stream, deltas follow'),
-    signature: z.string().optional().describe('Return it unchanged with the thoughts'),
-  }),
-  z.looseObject({ type: z.literal('redacted_thinking'), data: z.string().describe('Return it unchanged') }),
-  z.looseObject({
-    type: z.literal('tool_use'),
-    id: z.string().describe('Id of the call, for its result'),
-    name: z.string().describe('Name of the tool'),
-    input: z.record(z.string(), z.unknown()).describe('Input of the tool; in a stream, deltas follow'),
-  }),
+  textContent,
+  thinkingContent,
+  redactedThinkingContent,
+  toolUseContent,
 ]);
 
 export const messagesAnswer = z.looseObject({

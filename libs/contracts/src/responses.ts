@@ -173,7 +173,10 @@ const outputItem = z.looseObject({
   id: z.string().describe('The id of the item'),
   status: z.string().nullish().describe('in_progress, completed or incomplete; reasoning may have none'),
   role: z.string().optional().describe('Of a message: assistant'),
-  content: z.array(outputPart).nullish().describe('Of a message: what the model says; of reasoning: its text, where shown'),
+  content: z
+    .array(outputPart)
+    .nullish()
+    .describe('Of a message: what the model says; of reasoning: its text, where shown'),
   summary: z.array(outputPart).optional().describe('Of reasoning: its summary'),
   encrypted_content: z.string().nullish().describe('Of reasoning: return it unchanged'),
   call_id: z.string().nullish().describe('Of a call: its id, for the output that you send'),

@@ -66,6 +66,11 @@ class AuditLog(TypedDict):
     next_cursor: str | None
 
 
+class BooleanAnswer(TypedDict):
+    type: Literal['boolean']
+    probability: float
+
+
 class Function(TypedDict):
     name: str
     arguments: str
@@ -136,6 +141,13 @@ class ChatUsage(TypedDict):
     completion_tokens: int
     total_tokens: int
     cost: float
+
+
+class ChoiceAnswer(TypedDict):
+    type: Literal['choice']
+    choice: str
+    probability: float
+    probabilities: NotRequired[dict[str, float]]
 
 
 class CompletionRequest(TypedDict):
@@ -245,58 +257,9 @@ class ComputerOptions(TypedDict):
     pricing: Pricing
 
 
-class ContentBlockText(TypedDict):
-    type: Literal['text']
-    text: str
-
-
-class ContentBlockThinking(TypedDict):
-    type: Literal['thinking']
-    thinking: str
-    signature: NotRequired[str]
-
-
-class ContentBlockRedactedThinking(TypedDict):
-    type: Literal['redacted_thinking']
-    data: str
-
-
-class ContentBlockToolUse(TypedDict):
-    type: Literal['tool_use']
-    id: str
-    name: str
-    input: dict[str, Any]
-
-
-class ContentBlockStartEvent(TypedDict):
-    type: Literal['content_block_start']
-    index: int
-    content_block: ContentBlockText | ContentBlockThinking | ContentBlockRedactedThinking | ContentBlockToolUse
-
-
 class ContentBlockStopEvent(TypedDict):
     type: Literal['content_block_stop']
     index: int
-
-
-class ContentDeltaTextDelta(TypedDict):
-    type: Literal['text_delta']
-    text: str
-
-
-class ContentDeltaThinkingDelta(TypedDict):
-    type: Literal['thinking_delta']
-    thinking: str
-
-
-class ContentDeltaSignatureDelta(TypedDict):
-    type: Literal['signature_delta']
-    signature: str
-
-
-class ContentDeltaInputJsonDelta(TypedDict):
-    type: Literal['input_json_delta']
-    partial_json: str
 
 
 class FormatJsonSchema(TypedDict):
@@ -393,6 +356,12 @@ class CreationProgress(TypedDict):
     layers_total: int
 
 
+class CreationProgressEvent(TypedDict):
+    type: Literal['progress']
+    computer_id: str
+    progress: CreationProgress
+
+
 class Credit(TypedDict):
     id: str
     object: Literal['credit']
@@ -412,30 +381,6 @@ class CreditList(TypedDict):
     next_cursor: str | None
 
 
-class DecisionAnswerBoolean(TypedDict):
-    type: Literal['boolean']
-    probability: float
-
-
-class DecisionAnswerChoice(TypedDict):
-    type: Literal['choice']
-    choice: str
-    probability: float
-    probabilities: NotRequired[dict[str, float]]
-
-
-class DecisionAnswerScore(TypedDict):
-    type: Literal['score']
-    score: float
-    probability: float
-    probabilities: NotRequired[dict[str, float]]
-
-
-class DecisionAnswerRefusal(TypedDict):
-    type: Literal['refusal']
-    probability: Literal[0]
-
-
 class DecisionsRequest(TypedDict):
     model: NotRequired[str]
     models: NotRequired[list[str]]
@@ -447,12 +392,6 @@ class Usage(TypedDict):
     inputTokens: int
     outputTokens: int
     cost: float
-
-
-class DecisionsResult(TypedDict):
-    model: str
-    answers: dict[str, DecisionAnswerBoolean | DecisionAnswerChoice | DecisionAnswerScore | DecisionAnswerRefusal]
-    usage: Usage
 
 
 class DeletedComputer(TypedDict):
@@ -530,31 +469,7 @@ class EndedSession(TypedDict):
 ErrorCode: TypeAlias = Literal['invalid_json', 'invalid_request', 'invalid_multipart', 'audio_unreadable', 'unknown_field', 'wrong_endpoint', 'upstream_rejected', 'image_unavailable', 'url_not_allowed', 'url_fetch_failed', 'missing_api_key', 'invalid_api_key', 'expired_api_key', 'insufficient_funds', 'budget_exceeded', 'permission_denied', 'org_suspended', 'url_expired', 'url_not_valid', 'csrf_token_invalid', 'model_not_allowed', 'route_not_found', 'org_not_found', 'provider_not_found', 'model_not_found', 'computer_not_found', 'file_not_found', 'exec_not_found', 'path_not_found', 'key_not_found', 'webhook_not_found', 'log_not_found', 'charge_not_found', 'video_not_found', 'method_not_allowed', 'body_timeout', 'computer_not_running', 'computer_busy', 'refund_exceeds_charge', 'video_expired', 'idempotency_in_use', 'idempotency_conflict', 'precondition_failed', 'body_too_large', 'storage_quota_exceeded', 'unsupported_media_type', 'range_not_satisfiable', 'command_timed_out', 'rate_limited', 'computer_limit_reached', 'idempotency_quota_exceeded', 'internal_error', 'upstream_error', 'port_unreachable', 'computer_failed', 'model_unavailable', 'no_capacity', 'overloaded', 'provider_keys_locked', 'service_unavailable', 'upstream_timeout', 'storage_full']
 
 
-class Error4(TypedDict):
-    code: Literal['invalid_json', 'invalid_request', 'invalid_multipart', 'audio_unreadable', 'unknown_field', 'wrong_endpoint', 'upstream_rejected', 'image_unavailable', 'url_not_allowed', 'url_fetch_failed', 'missing_api_key', 'invalid_api_key', 'expired_api_key', 'insufficient_funds', 'budget_exceeded', 'permission_denied', 'org_suspended', 'url_expired', 'url_not_valid', 'csrf_token_invalid', 'model_not_allowed', 'route_not_found', 'org_not_found', 'provider_not_found', 'model_not_found', 'computer_not_found', 'file_not_found', 'exec_not_found', 'path_not_found', 'key_not_found', 'webhook_not_found', 'log_not_found', 'charge_not_found', 'video_not_found', 'method_not_allowed', 'body_timeout', 'computer_not_running', 'computer_busy', 'refund_exceeds_charge', 'video_expired', 'idempotency_in_use', 'idempotency_conflict', 'precondition_failed', 'body_too_large', 'storage_quota_exceeded', 'unsupported_media_type', 'range_not_satisfiable', 'command_timed_out', 'rate_limited', 'computer_limit_reached', 'idempotency_quota_exceeded', 'internal_error', 'upstream_error', 'port_unreachable', 'computer_failed', 'model_unavailable', 'no_capacity', 'overloaded', 'provider_keys_locked', 'service_unavailable', 'upstream_timeout', 'storage_full']
-    message: str
-    details: NotRequired[dict[str, Any]]
-
-
-class ExecEventStarted(TypedDict):
-    type: Literal['started']
-    exec_id: str
-
-
-class ExecEventOutput(TypedDict):
-    type: Literal['output']
-    data: str
-    encoding: Literal['utf-8', 'base64']
-
-
-class ExecEventExit(TypedDict):
-    type: Literal['exit']
-    exit_code: int
-    duration_ms: int
-    truncated: NotRequired[Literal[True]]
-
-
-class Error5(TypedDict):
+class Error3(TypedDict):
     type: str
     code: Literal['invalid_json', 'invalid_request', 'invalid_multipart', 'audio_unreadable', 'unknown_field', 'wrong_endpoint', 'upstream_rejected', 'image_unavailable', 'url_not_allowed', 'url_fetch_failed', 'missing_api_key', 'invalid_api_key', 'expired_api_key', 'insufficient_funds', 'budget_exceeded', 'permission_denied', 'org_suspended', 'url_expired', 'url_not_valid', 'csrf_token_invalid', 'model_not_allowed', 'route_not_found', 'org_not_found', 'provider_not_found', 'model_not_found', 'computer_not_found', 'file_not_found', 'exec_not_found', 'path_not_found', 'key_not_found', 'webhook_not_found', 'log_not_found', 'charge_not_found', 'video_not_found', 'method_not_allowed', 'body_timeout', 'computer_not_running', 'computer_busy', 'refund_exceeds_charge', 'video_expired', 'idempotency_in_use', 'idempotency_conflict', 'precondition_failed', 'body_too_large', 'storage_quota_exceeded', 'unsupported_media_type', 'range_not_satisfiable', 'command_timed_out', 'rate_limited', 'computer_limit_reached', 'idempotency_quota_exceeded', 'internal_error', 'upstream_error', 'port_unreachable', 'computer_failed', 'model_unavailable', 'no_capacity', 'overloaded', 'provider_keys_locked', 'service_unavailable', 'upstream_timeout', 'storage_full']
     message: str
@@ -563,12 +478,28 @@ class Error5(TypedDict):
     details: NotRequired[dict[str, Any]]
 
 
-class ExecEventError(TypedDict):
+class ErrorEvent(TypedDict):
     type: Literal['error']
-    error: Error5
+    error: Error3
 
 
-ExecEvent: TypeAlias = ExecEventStarted | ExecEventOutput | ExecEventExit | ExecEventError
+class Error4(TypedDict):
+    code: Literal['invalid_json', 'invalid_request', 'invalid_multipart', 'audio_unreadable', 'unknown_field', 'wrong_endpoint', 'upstream_rejected', 'image_unavailable', 'url_not_allowed', 'url_fetch_failed', 'missing_api_key', 'invalid_api_key', 'expired_api_key', 'insufficient_funds', 'budget_exceeded', 'permission_denied', 'org_suspended', 'url_expired', 'url_not_valid', 'csrf_token_invalid', 'model_not_allowed', 'route_not_found', 'org_not_found', 'provider_not_found', 'model_not_found', 'computer_not_found', 'file_not_found', 'exec_not_found', 'path_not_found', 'key_not_found', 'webhook_not_found', 'log_not_found', 'charge_not_found', 'video_not_found', 'method_not_allowed', 'body_timeout', 'computer_not_running', 'computer_busy', 'refund_exceeds_charge', 'video_expired', 'idempotency_in_use', 'idempotency_conflict', 'precondition_failed', 'body_too_large', 'storage_quota_exceeded', 'unsupported_media_type', 'range_not_satisfiable', 'command_timed_out', 'rate_limited', 'computer_limit_reached', 'idempotency_quota_exceeded', 'internal_error', 'upstream_error', 'port_unreachable', 'computer_failed', 'model_unavailable', 'no_capacity', 'overloaded', 'provider_keys_locked', 'service_unavailable', 'upstream_timeout', 'storage_full']
+    message: str
+    details: NotRequired[dict[str, Any]]
+
+
+class ExecExitEvent(TypedDict):
+    type: Literal['exit']
+    exit_code: int
+    duration_ms: int
+    truncated: NotRequired[Literal[True]]
+
+
+class ExecOutputEvent(TypedDict):
+    type: Literal['output']
+    data: str
+    encoding: Literal['utf-8', 'base64']
 
 
 class ExecRequest(TypedDict):
@@ -587,6 +518,11 @@ class ExecResult(TypedDict):
     exit_code: int
     duration_ms: int
     truncated: NotRequired[Literal[True]]
+
+
+class ExecStartedEvent(TypedDict):
+    type: Literal['started']
+    exec_id: str
 
 
 class ExecSummary(TypedDict):
@@ -648,6 +584,11 @@ class ImagesResult(TypedDict):
     usage: Usage2
 
 
+class InputJsonDelta(TypedDict):
+    type: Literal['input_json_delta']
+    partial_json: str
+
+
 class Window(TypedDict):
     starts_at: str
     ends_at: str
@@ -699,22 +640,6 @@ class Usage4(TypedDict):
     cost: NotRequired[float]
 
 
-class Message1(TypedDict):
-    id: str
-    type: Literal['message']
-    role: Literal['assistant']
-    model: str
-    content: list[ContentBlockText | ContentBlockThinking | ContentBlockRedactedThinking | ContentBlockToolUse]
-    stop_reason: str | None
-    stop_sequence: str | None
-    usage: Usage4
-
-
-class MessageStartEvent(TypedDict):
-    type: Literal['message_start']
-    message: Message1
-
-
 class MessageStopEvent(TypedDict):
     type: Literal['message_stop']
 
@@ -725,17 +650,6 @@ class Usage5(TypedDict):
     cache_read_input_tokens: int
     output_tokens: int
     cost: float
-
-
-class MessagesAnswer(TypedDict):
-    id: str
-    type: Literal['message']
-    role: Literal['assistant']
-    model: str
-    content: list[ContentBlockText | ContentBlockThinking | ContentBlockRedactedThinking | ContentBlockToolUse]
-    stop_reason: str | None
-    stop_sequence: str | None
-    usage: Usage5
 
 
 class MessagesRequest(TypedDict):
@@ -818,6 +732,11 @@ class RateLimits(TypedDict):
     concurrent_commands: int | None
 
 
+class RedactedThinkingContent(TypedDict):
+    type: Literal['redacted_thinking']
+    data: str
+
+
 class Refund(TypedDict):
     id: str
     object: Literal['refund']
@@ -829,6 +748,11 @@ class Refund(TypedDict):
     reference: str | None
     key_id: str
     created_at: str
+
+
+class RefusedAnswer(TypedDict):
+    type: Literal['refusal']
+    probability: Literal[0]
 
 
 class RerankRequest(TypedDict):
@@ -947,7 +871,7 @@ class ResponseContentPartEvent(TypedDict):
 class ResponseErrorEvent(TypedDict):
     type: Literal['error']
     sequence_number: int
-    error: Error5
+    error: Error3
 
 
 class ResponseInputDoneEvent(TypedDict):
@@ -1087,6 +1011,13 @@ class RotateKeyRequest(TypedDict):
     grace_minutes: NotRequired[int]
 
 
+class ScoreAnswer(TypedDict):
+    type: Literal['score']
+    score: float
+    probability: float
+    probabilities: NotRequired[dict[str, float]]
+
+
 class Key1(TypedDict):
     id: str
     name: str
@@ -1109,6 +1040,11 @@ class SignInLink(TypedDict):
     object: Literal['session.sign_in_link']
     url: str
     expires_at: str
+
+
+class SignatureDelta(TypedDict):
+    type: Literal['signature_delta']
+    signature: str
 
 
 class SigningSecret(TypedDict):
@@ -1216,8 +1152,36 @@ class TextCompletionChunk(TypedDict):
     usage: NotRequired[ChatUsage | None]
 
 
+class TextContent(TypedDict):
+    type: Literal['text']
+    text: str
+
+
+class TextDelta(TypedDict):
+    type: Literal['text_delta']
+    text: str
+
+
+class ThinkingContent(TypedDict):
+    type: Literal['thinking']
+    thinking: str
+    signature: NotRequired[str]
+
+
+class ThinkingDelta(TypedDict):
+    type: Literal['thinking_delta']
+    thinking: str
+
+
 class TokenCount(TypedDict):
     input_tokens: int
+
+
+class ToolUseContent(TypedDict):
+    type: Literal['tool_use']
+    id: str
+    name: str
+    input: dict[str, Any]
 
 
 TranscriptionFormRequest = TypedDict(
@@ -1360,7 +1324,7 @@ class Video1(TypedDict):
     url: str
 
 
-class Error7(TypedDict):
+class Error6(TypedDict):
     code: str
     message: str
 
@@ -1536,10 +1500,10 @@ class ComputerList(TypedDict):
     next_cursor: str | None
 
 
-class ContentBlockDeltaEvent(TypedDict):
-    type: Literal['content_block_delta']
+class ContentBlockStartEvent(TypedDict):
+    type: Literal['content_block_start']
     index: int
-    delta: ContentDeltaTextDelta | ContentDeltaThinkingDelta | ContentDeltaSignatureDelta | ContentDeltaInputJsonDelta
+    content_block: TextContent | ThinkingContent | RedactedThinkingContent | ToolUseContent
 
 
 class CreateKeyRequest(TypedDict):
@@ -1559,6 +1523,11 @@ class CreateOrgRequest(TypedDict):
     credits: NotRequired[float | None]
     limits: NotRequired[Limits | None]
     markup_percent: NotRequired[str | float]
+
+
+class CreatedComputerEvent(TypedDict):
+    type: Literal['computer']
+    computer: Computer
 
 
 class CreatedKey(TypedDict):
@@ -1592,22 +1561,17 @@ class CreatedOrg(TypedDict):
     key_id: str
 
 
-class CreationEventProgress(TypedDict):
-    type: Literal['progress']
-    computer_id: str
-    progress: CreationProgress
+CreationEvent: TypeAlias = CreationProgressEvent | CreatedComputerEvent | ErrorEvent
 
 
-class CreationEventComputer(TypedDict):
-    type: Literal['computer']
-    computer: Computer
+class DecisionsResult(TypedDict):
+    model: str
+    answers: dict[str, BooleanAnswer | ChoiceAnswer | ScoreAnswer | RefusedAnswer]
+    usage: Usage
 
 
-CreationEvent: TypeAlias = CreationEventProgress | CreationEventComputer | ExecEventError
-
-
-class Error2(TypedDict):
-    error: Error5
+class Error1(TypedDict):
+    error: Error3
 
 
 class Exec(TypedDict):
@@ -1616,6 +1580,9 @@ class Exec(TypedDict):
     status: Literal['running', 'finished']
     result: ExecResult | None
     error: Error4 | None
+
+
+ExecEvent: TypeAlias = ExecStartedEvent | ExecOutputEvent | ExecExitEvent | ErrorEvent
 
 
 class ExecList(TypedDict):
@@ -1717,7 +1684,31 @@ class LogList(TypedDict):
     next_cursor: str | None
 
 
-MessagesEvent: TypeAlias = MessageStartEvent | ContentBlockStartEvent | ContentBlockDeltaEvent | ContentBlockStopEvent | MessageDeltaEvent | MessageStopEvent | MessagePingEvent | AnthropicError
+class Message1(TypedDict):
+    id: str
+    type: Literal['message']
+    role: Literal['assistant']
+    model: str
+    content: list[TextContent | ThinkingContent | RedactedThinkingContent | ToolUseContent]
+    stop_reason: str | None
+    stop_sequence: str | None
+    usage: Usage4
+
+
+class MessageStartEvent(TypedDict):
+    type: Literal['message_start']
+    message: Message1
+
+
+class MessagesAnswer(TypedDict):
+    id: str
+    type: Literal['message']
+    role: Literal['assistant']
+    model: str
+    content: list[TextContent | ThinkingContent | RedactedThinkingContent | ToolUseContent]
+    stop_reason: str | None
+    stop_sequence: str | None
+    usage: Usage5
 
 
 class Model(TypedDict):
@@ -1866,7 +1857,7 @@ class Video(TypedDict):
     usage: Usage9
     videos: NotRequired[list[Video1]]
     expires_at: NotRequired[str]
-    error: NotRequired[Error7]
+    error: NotRequired[Error6]
 
 
 class VideoList(TypedDict):
@@ -1898,3 +1889,12 @@ class WebhookList(TypedDict):
     last_id: str | None
     has_more: bool
     next_cursor: str | None
+
+
+class ContentBlockDeltaEvent(TypedDict):
+    type: Literal['content_block_delta']
+    index: int
+    delta: TextDelta | ThinkingDelta | SignatureDelta | InputJsonDelta
+
+
+MessagesEvent: TypeAlias = MessageStartEvent | ContentBlockStartEvent | ContentBlockDeltaEvent | ContentBlockStopEvent | MessageDeltaEvent | MessageStopEvent | MessagePingEvent | AnthropicError

@@ -209,6 +209,14 @@ describe('the OpenAPI document', () => {
     expect(operation('POST /v1/computers/{id}/exec').operationId).toBe('execInComputer');
   });
 
+  test('names each shape of a union: generators make up names that clash', () => {
+    for (const [name, { oneOf = [] }] of Object.entries(document.components.schemas))
+      expect(
+        oneOf.filter(({ $ref }) => $ref === undefined),
+        name,
+      ).toEqual([]);
+  });
+
   test('has no dangling references', () => {
     const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? '');
     const known = Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`);

@@ -2,7 +2,7 @@
 import { Anchor, Button, Center, Group, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core';
 import { useInputState } from '@mantine/hooks';
 import type { SessionObject } from '@switchyard/contracts';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { signIn } from '../api/client.ts';
 import { useWork, WorkForm } from '../parts/action.tsx';
 import { isOwnMachine } from '../parts/own-machine.ts';
@@ -25,20 +25,25 @@ export function EntryCard({ title, children }: { title: string; children: ReactN
 }
 
 interface SignInProps {
-  /** Why a sign-in link, or the session before, was refused. */
+  /** Why a sign-in link was refused, or a session has ended; until the next try. */
   readonly refusal: string | null;
   readonly onSignedIn: (session: SessionObject) => void;
 }
 
 export function SignIn({ refusal, onSignedIn }: SignInProps) {
   const [key, setKey] = useInputState('');
+  const [isTried, setIsTried] = useState(false);
+  const enter = async () => {
+    setIsTried(true);
+    onSignedIn(await signIn({ key: key.trim() }));
+  };
   return (
     <EntryCard title="Sign in to Switchyard">
       <Text size="sm" c="dimmed">
         Use an API key. It is exchanged for a session of twelve hours and not stored in this browser.
       </Text>
-      {refusal !== null && <Failure error={new Error(refusal)} />}
-      <WorkForm action="Sign in" work={async () => onSignedIn(await signIn({ key: key.trim() }))}>
+      {refusal !== null && !isTried && <Failure error={new Error(refusal)} />}
+      <WorkForm action="Sign in" work={enter}>
         <PasswordInput
           label="API key"
           value={key}

@@ -2,7 +2,7 @@
 //
 //   npm run events                      events from now on
 //   npm run events -- --since 15m       also those of the last 15 minutes (s, m, h, d)
-//   npm run events -- --only computer   only events of one noun: call, computer, key
+//   npm run events -- --only computer   only events of one noun, such as call or computer
 //   npm run events -- --json            the events as JSON, one per line
 import { parseArgs } from 'node:util';
 import { DeliverPolicy, jetstream } from '@nats-io/jetstream';
@@ -13,7 +13,7 @@ import { readAddresses } from './addresses.ts';
 
 const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-const NOUNS = [...new Set(Object.keys(EVENTS).map((name) => name.split('.')[0]!))];
+const NOUNS = [...new Set(Object.keys(EVENTS).map((name) => name.replace(/\..*/, '')))];
 
 const options = readOptions();
 

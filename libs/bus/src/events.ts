@@ -66,7 +66,7 @@ export async function ensureEventsStream(bus: Bus): Promise<void> {
   await ensureHostEventsStream(bus);
 }
 
-/** Creates the stream HOST_EVENTS if missing. A host may not do it for the others, whose state names the orgs. */
+/** Creates HOST_EVENTS if missing. Computer hosts open only this stream: the state of the others lists the orgs. */
 export function ensureHostEventsStream(bus: Bus): Promise<void> {
   return ensureStream(bus, {
     ...ALIKE,

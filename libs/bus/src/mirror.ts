@@ -31,7 +31,7 @@ interface AgeClock {
 
 interface MirrorOptions<V> {
   readonly clock?: AgeClock;
-  /** Other values take no memory, as if they did not exist. All by default. */
+  /** Other values take no memory, as if they did not exist; `lookup` still finds them. All by default. */
   readonly keeps?: (value: V) => boolean;
 }
 

@@ -6,6 +6,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
+  accessSync,
   closeSync,
   constants,
   fstatSync,
@@ -36,6 +37,7 @@ export interface OwnFile {
 /** A new file name in `folder`, owned by this process. The caller creates the file. */
 export function ownFile(folder: string, kind: string): OwnFile {
   mkdirSync(folder, { recursive: true });
+  accessSync(folder, constants.W_OK); // the error of mkfifo names no folder
   const name = join(folder, `${kind}-${randomBytes(8).toString('hex')}`);
   const path = `${name}${FILE}`;
   const pipe = `${name}${PIPE}`;

@@ -266,7 +266,7 @@ describe('a mirror', () => {
     mirror.onChange((key, value, previous) => changes.push([key, value?.name, previous?.name]));
     await put('ends', 'over');
     await put('ended', 'over again');
-    const revision = await put('stays', 'open');
+    const revision = await keys.put('stays', { ...record('key_stays'), name: 'open', prefix: 'sy_other' });
     await mirror.caughtUp(BUSY_MS);
     expect(changes).toEqual([
       ['ends', undefined, 'open'],

@@ -7,6 +7,7 @@ const saying = (content: unknown) => ({ ...chat, messages: [{ role: 'user', cont
 const toolRequest = z.object({
   choice: z.union([z.enum(['none', 'auto']), z.object({ type: z.literal('function'), name: z.string() })]),
 });
+const nested = z.object({ of: z.union([z.boolean(), z.union([z.string(), z.null()])]) });
 const embed = (input: unknown) => ({ model: 'local/embed', input });
 
 test.each([
@@ -42,6 +43,7 @@ test.each([
     'messages.0.content',
     'expected string or array or null, received number',
   ],
+  [nested, { of: 1 }, 'of', 'expected boolean or string or null, received number'],
   [toolRequest, { choice: 'all' }, 'choice', 'expected one of "none"|"auto"'],
   [toolRequest, { choice: { type: 'function' } }, 'choice.name', 'expected string'],
 ])(

@@ -425,15 +425,19 @@ function closestIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   return inner ? { ...inner, path: [...issue.path, ...inner.path] } : issue;
 }
 
+const OR = ' or ';
+
 /** The issue of a value that has none of several types, from one issue for each type. */
 function anyOfTheTypes([first, ...others]: z.core.$ZodIssue[]): z.core.$ZodIssue | undefined {
   if (first?.code !== 'invalid_type') return undefined;
-  const types = new Set<string>([first.expected]);
-  for (const other of others)
-    if (other.code === 'invalid_type' && other.path.join('.') === first.path.join('.'))
-      types.add(other.expected);
-  const expected = [...types].join(' or ');
-  return { ...first, message: first.message.replace(`expected ${first.expected}`, `expected ${expected}`) };
+  const ofSameValue = [first, ...others].filter(
+    (issue) => issue.code === 'invalid_type' && issue.path.join('.') === first.path.join('.'),
+  ) as z.core.$ZodIssueInvalidType[];
+  // An option may itself be one of several types.
+  const types = new Set(ofSameValue.flatMap(({ expected }) => expected.split(OR)));
+  const expected = [...types].join(OR) as typeof first.expected;
+  const message = first.message.replace(`expected ${first.expected}`, `expected ${expected}`);
+  return { ...first, expected, message };
 }
 
 /** Turns the first issue of a failed parse into a coded error that names the field. */
@@ -447,7 +451,7 @@ export function fromZodError(error: z.ZodError): ServiceError {
     return new ServiceError('unknown_field', `Unknown field: ${field}. Remove it.`, { param: field });
   }
   const param = path.join('.');
-  if (param === '') return new ServiceError('invalid_request', issue.message);
   const { details } = (issue.code === 'custom' && issue.params) || {};
+  if (param === '') return new ServiceError('invalid_request', issue.message, { details });
   return new ServiceError('invalid_request', `${param}: ${issue.message}`, { param, details });
 }

@@ -41,8 +41,10 @@ export function readConfig<S extends z.ZodType>(
   throw new ConfigError(`wrong settings in the environment:\n${lines.join('\n')}`);
 }
 
-/** A folder or file that its user must change; a full disk, for example, is none of these. */
-const UNUSABLE = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST']);
+/** Of a path that its operator must change. After other errors, such as a full disk, a restart may help. */
+const UNUSABLE = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EISDIR']);
+/** Of an address that its operator must change. A taken port may be that of a former process, which still drains. */
+const FOREIGN_ADDRESS = new Set(['EACCES', 'EADDRNOTAVAIL']);
 
 /** An error of a start as a ConfigError, when a file, a folder or an address of the settings caused it. */
 export function wrongSetting(thrown: unknown, config: CommonConfig): unknown {
@@ -55,10 +57,11 @@ export function wrongSetting(thrown: unknown, config: CommonConfig): unknown {
 }
 
 function settingOf({ code, path, syscall }: NodeJS.ErrnoException, config: CommonConfig): string | null {
-  // A taken port may be that of a former process that still drains: a restart helps.
-  if (syscall === 'listen' && code !== 'EADDRINUSE') return 'HOST, PORT, HEALTH_HOST or HEALTH_PORT';
-  if (path === undefined || code === undefined) return null;
-  if (path === config.NATS_TLS_CA) return 'NATS_TLS_CA';
+  if (code === undefined) return null;
+  if (syscall === 'listen')
+    return FOREIGN_ADDRESS.has(code) ? 'HOST, PORT, HEALTH_HOST or HEALTH_PORT' : null;
+  if (path === undefined) return null;
+  if (path === config.NATS_TLS_CA) return code === 'ENOENT' || UNUSABLE.has(code) ? 'NATS_TLS_CA' : null;
   const data = resolve(config.SWITCHYARD_DATA);
   const isInData = `${resolve(path)}${sep}`.startsWith(`${data}${sep}`);
   return isInData && UNUSABLE.has(code) ? 'SWITCHYARD_DATA' : null;

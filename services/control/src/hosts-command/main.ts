@@ -3,10 +3,11 @@
 //   npm run hosts [-- list]              prints a line for each host
 //   npm run hosts -- add <name>          makes the user of a new host, and prints what the host needs
 //   npm run hosts -- remove <name>       removes the user of a host, so that its credential is refused
-//   npm run hosts -- cordon <host>       (its id or name): places no new computers there; existing ones may run, stop and start
+//   npm run hosts -- cordon <host>       places no new computers there; existing ones may run, stop and start
 //   npm run hosts -- drain <host>        also stops running computers, keeps their files, and lets none start
 //   npm run hosts -- uncordon <host>     lifts the order
 //
+// <host> is the id or the name of a host.
 // Connects to NATS_URL, or to the servers that `npm start` runs on the data folder SWITCHYARD_DATA.
 import { connectBus, natsUrl } from '@switchyard/bus';
 import { makeLogger, readConfig } from '@switchyard/service';

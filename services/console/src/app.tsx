@@ -53,6 +53,7 @@ export function App() {
   useEffect(() => {
     whenSignedOut((reason) => {
       setRefusal(reason);
+      setWaitingToken(null);
       setSession(null);
     });
     begin();

@@ -12,7 +12,7 @@ const SESSION_ENDED = 'Your session has ended. Sign in again.';
 
 const SIGNED_OUT = 'You have signed out in another tab.';
 
-/** To all tabs: signing out ends their live events and terminals, too. */
+/** Carries the token of a session that was signed out, to all tabs: their live events and terminals end, too. */
 let tabs: BroadcastChannel | null = null;
 let session: SessionObject | null = null;
 let onSignedOut = (_reason: string | null) => {};
@@ -83,7 +83,7 @@ function connectionLost(cause?: Error): Error {
 /** The error of an answer; status 401 ends the session here. */
 function refusalOf(path: string, status: number, body: string): ApiError {
   const refusal = errorOf(status, body);
-  // Not after signing out: what was asked before is refused, too.
+  // Requests sent before a sign-out get 401, too.
   if (status === 401 && session !== null && !path.startsWith(SESSION))
     forgetSession(refusal.code === 'missing_api_key' ? SESSION_ENDED : refusal.message);
   return refusal;
@@ -209,8 +209,8 @@ export async function signOut(): Promise<void> {
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 401)) throw error; // 401: it has ended already
   }
+  tabs?.postMessage(session?.csrf_token);
   forgetSession(null);
-  tabs?.postMessage(SIGNED_OUT);
 }
 
 /** The next user to sign in may be of another org. */
@@ -224,7 +224,7 @@ function forgetSession(reason: string | null): void {
 export function whenSignedOut(listener: (reason: string | null) => void): void {
   onSignedOut = listener;
   tabs = new BroadcastChannel('switchyard-session');
-  tabs.onmessage = ({ data }) => session !== null && forgetSession(data as string);
+  tabs.onmessage = ({ data }) => session?.csrf_token === data && forgetSession(SIGNED_OUT);
 }
 
 /** Sends a form and reports the share that was sent: `fetch` cannot. */

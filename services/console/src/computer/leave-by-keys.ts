@@ -1,5 +1,5 @@
-// How the keyboard leaves a terminal or a desktop, which take all other keys. Not Control+Shift+Tab: browsers change
-// their own tab by it, and no page gets it.
+// How the keyboard leaves a terminal or a desktop, which take all other keys. Not by Control+Shift+Tab: browsers use it to
+// switch tabs, and do not pass it to pages.
 import type { KeyboardEvent } from 'react';
 
 export const LEAVE_KEYS = 'Control+Shift+Enter';

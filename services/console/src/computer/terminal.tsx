@@ -17,6 +17,8 @@ const UNDRAWN_BYTES_MAX = 48_000_000;
 const CUT = '\r\n[Output is missing here: it came faster than it can be shown.]\r\n';
 /** Longer pastes take several: the API ends a terminal at a message over 1 MiB. */
 const MESSAGE_BYTES_MAX = 64 * 1024;
+/** Keys that write nothing by themselves. */
+const MODIFIERS: ReadonlySet<string> = new Set(['Alt', 'AltGraph', 'Control', 'Meta', 'Shift']);
 
 export default function Terminals({ id }: TabProps) {
   const [tabs, setTabs] = useState([1]);
@@ -158,10 +160,12 @@ function sendTextWithoutKeys(xterm: Xterm): void {
   const typed = xterm.textarea as HTMLTextAreaElement;
   let isKeyDown = false;
   const notice = (event: Event) => {
-    if (event.type !== 'input') isKeyDown = event.type === 'keydown';
+    const { key } = event as KeyboardEvent;
+    if (event.type !== 'input') isKeyDown = event.type === 'keydown' && !MODIFIERS.has(key);
     const { inputType, data } = event as InputEvent;
     if (inputType === 'insertText' && data && !isKeyDown) xterm.input(data);
   };
-  // Capturing, because xterm stops the propagation of keys.
-  for (const type of ['keydown', 'keyup', 'input']) typed.addEventListener(type, notice, { capture: true });
+  // Capturing, because xterm stops the propagation of keys. A key that goes up elsewhere is not seen: hence blur.
+  for (const type of ['keydown', 'keyup', 'blur', 'input'])
+    typed.addEventListener(type, notice, { capture: true });
 }

@@ -1,7 +1,7 @@
 // One computer: its state, and a tab for each way to use it.
 import { Anchor, Button, Group, SimpleGrid, Stack, Tabs, Text } from '@mantine/core';
 import type { ComputerObject, ComputerStatus } from '@switchyard/contracts';
-import { type ComponentType, Suspense, useState } from 'react';
+import { type ComponentType, Suspense, useEffect, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { call, isGone, refresh, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
@@ -25,7 +25,7 @@ const TABS: Record<string, ComponentType<TabProps & { readonly shown: boolean }>
   Activity: loadLater(() => import('../computer/activity.tsx')),
 };
 
-/** While the computer does not run, too: it may have unsaved text. The others begin again. */
+/** Stays mounted while the computer does not run, to keep unsaved text. Other tabs connect again when they are shown. */
 const KEPT = 'Files';
 
 /** Why a computer cannot be used now, and what to do. */
@@ -148,6 +148,9 @@ function State({ computer }: { computer: ComputerObject }) {
 function Parts({ id, isRunning }: TabProps & { readonly isRunning: boolean }) {
   const [tab, setTab] = useState('Terminal');
   const [opened, setOpened] = useState<readonly string[]>(['Terminal']);
+  useEffect(() => {
+    if (!isRunning) setOpened((before) => before.filter((name) => name === tab || name === KEPT));
+  }, [isRunning, tab]);
   const choose = (name: string) => {
     setTab(name);
     setOpened((before) => [...new Set([...before, name])]);

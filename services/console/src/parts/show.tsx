@@ -3,11 +3,14 @@ import { Alert, Badge, Button, CopyButton, Group, Stack, Table, Text } from '@ma
 import type { ComputerObject, ComputerStatus, LogEntry } from '@switchyard/contracts';
 import type { ReactNode } from 'react';
 
+/** Of a double, in decimal. */
+const DIGITS = 15;
+
 /** Dollars to the nano-dollar, with as many decimals as they need, at least two. */
 export function dollars(amount: number): string {
-  return `${amount < 0 ? '−' : ''}$${Math.abs(amount)
-    .toFixed(9)
-    .replace(/(\.\d\d\d*?)0+$/, '$1')}`;
+  const abs = Math.abs(amount);
+  const decimals = Math.min(9, DIGITS - String(Math.trunc(abs)).length);
+  return `${amount < 0 ? '−' : ''}$${abs.toFixed(decimals).replace(/(\.\d\d\d*?)0+$/, '$1')}`;
 }
 
 export function bytes(count: number): string {

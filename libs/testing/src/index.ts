@@ -9,6 +9,7 @@ export { mongo, startMongo } from './mongo.ts';
 export { startNats } from './nats.ts';
 export { ownPort } from './own-port.ts';
 export { type RegistryFault, startRegistry, type TestRegistry } from './registry.ts';
+export { EXIT_CONFIG, runServiceToEnd } from './run-service-to-end.ts';
 export { importSmallImage } from './small-image.ts';
 export { startStack, type TestStack } from './stack.ts';
 export { canStartTestEngine, startTestEngine, type TestEngine } from './test-engine.ts';

@@ -1,14 +1,10 @@
 /** A service as a process, with settings that only its start can find wrong. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startNats, temporaryFolder } from '@switchyard/testing';
+import { EXIT_CONFIG, runServiceToEnd, startNats, temporaryFolder } from '@switchyard/testing';
 import { expect, onTestFinished, test } from 'vitest';
 
 const EDGE = join(import.meta.dirname, 'main.ts');
-/** EX_CONFIG of sysexits.h: supervisors do not start the process again. */
-const EXIT_CONFIG = 78;
 /** Of no machine: RFC 5737 keeps it for documentation. */
 const FOREIGN = '192.0.2.1';
 
@@ -27,21 +23,7 @@ test('an unreadable authority, an unusable data folder and a foreign address end
     { SWITCHYARD_DATA: file },
     { HEALTH_HOST: FOREIGN, HEALTH_PORT: '0' },
   ];
-  expect(await Promise.all(wrong.map((settings) => runEdge({ ...good, ...settings })))).toEqual([
-    refused('\n  NATS_TLS_CA: ENOENT'),
-    refused('\n  SWITCHYARD_DATA: ENOTDIR'),
-    listen,
-  ]);
+  expect(await Promise.all(wrong.map((settings) => runServiceToEnd(EDGE, { ...good, ...settings })))).toEqual(
+    [refused('\n  NATS_TLS_CA: ENOENT'), refused('\n  SWITCHYARD_DATA: ENOTDIR'), listen],
+  );
 });
-
-async function runEdge(settings: Record<string, string>): Promise<{ code: number | null; said: string }> {
-  const { HEALTH_PORT: _, ...env } = process.env;
-  const edge = spawn(process.execPath, [EDGE], {
-    env: { ...env, ...settings },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let said = '';
-  edge.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
-  const [code] = await once(edge, 'close');
-  return { code, said };
-}

@@ -10,7 +10,7 @@ export class KeysByHash {
   readonly #keys: Mirror<KeyRecord>;
   /** Each key under each of its secrets, with this secret only. */
   readonly #byHash = new Map<string, KeyRecord>();
-  /** Resolves for the requests that share a question; null: the next request asks again. */
+  /** The wait that requests within `SHARED_MS` share; null: the next request starts one. */
   #arrived: Promise<void> | null = null;
 
   constructor(keys: Mirror<KeyRecord>) {

@@ -1,21 +1,18 @@
 /** The router as a process, with a catalog file that it cannot use. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startNats, temporaryFolder } from '@switchyard/testing';
+import { EXIT_CONFIG, runServiceToEnd, startNats, temporaryFolder } from '@switchyard/testing';
 import { expect, onTestFinished, test } from 'vitest';
 
 const ROUTER = join(import.meta.dirname, '..', 'main.ts');
-/** EX_CONFIG of sysexits.h: supervisors do not start the process again. */
-const EXIT_CONFIG = 78;
 
 test('a catalog file that is missing, no YAML or no catalog ends the router as a wrong setting', async () => {
   const nats = await startNats();
   onTestFinished(() => nats.stop());
   const folder = await temporaryFolder('catalogs');
   const file = join(folder, 'acme.yaml');
-  const start = () => startRouter({ NATS_URL: nats.url, SWITCHYARD_DATA: folder, SWITCHYARD_CATALOG: file });
+  const start = () =>
+    runServiceToEnd(ROUTER, { NATS_URL: nats.url, SWITCHYARD_DATA: folder, SWITCHYARD_CATALOG: file });
   const refused = (said: string) => ({ code: EXIT_CONFIG, said: expect.stringContaining(said) });
   expect(await start()).toEqual(refused(`model-router: ${file} cannot be read: ENOENT`));
   await writeFile(file, 'models: [');
@@ -23,15 +20,3 @@ test('a catalog file that is missing, no YAML or no catalog ends the router as a
   await writeFile(file, 'models: [{ id: acme/chat-1, type: language }]');
   expect(await start()).toEqual(refused(`model-router: ${file} is not a valid catalog:\n  models.0.`));
 });
-
-async function startRouter(settings: Record<string, string>): Promise<{ code: number | null; said: string }> {
-  const { HEALTH_PORT: _, ...env } = process.env;
-  const router = spawn(process.execPath, [ROUTER], {
-    env: { ...env, ...settings },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let said = '';
-  router.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
-  const [code] = await once(router, 'close');
-  return { code, said };
-}
